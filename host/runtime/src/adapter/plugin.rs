@@ -1,0 +1,143 @@
+//! What is in a plugin? `adapter.toml`, the tools' manifests and the component's bytes, from a folder or from the
+//! program itself. Must not run or compile anything.
+
+use crate::document::{self, Fault, Faults};
+use crate::registry::admin::{self, ManifestText};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+/// Largest component that is read, in bytes.
+const COMPONENT: u64 = 64 << 20;
+
+/// `adapter.toml` as written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterManifest {
+    /// The adapter's own name.
+    pub name: String,
+    /// The names by which tool manifests may call it.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Semantic version.
+    pub version: String,
+    /// One sentence for people.
+    #[serde(default)]
+    pub description: String,
+    /// The component's file, beside `adapter.toml`.
+    pub component: PathBuf,
+    /// The world it was written for, for example `hermes:tool/file-tool@0.1.0`.
+    pub world: String,
+    /// The capabilities it asks for. It gets no other one.
+    #[serde(default)]
+    pub capabilities: Vec<String>,
+    /// The reasons of failures that it declares, beside the runtime's own.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+}
+
+/// A plugin that was read and not yet loaded.
+#[derive(Clone, Debug)]
+pub struct Plugin {
+    /// The adapter's manifest.
+    pub adapter: AdapterManifest,
+    /// Where the manifest is, for messages.
+    pub file: PathBuf,
+    /// The component, binary or as text.
+    pub component: Cow<'static, [u8]>,
+    /// The manifests of its tools.
+    pub tools: Vec<ManifestText>,
+}
+
+/// A plugin that is part of the program: its folder's name and its files by relative path.
+#[derive(Clone, Copy, Debug)]
+pub struct Embedded {
+    /// The folder's name.
+    pub name: &'static str,
+    /// Its files: `adapter.toml`, `tools/*.toml` and the component.
+    pub files: &'static [(&'static str, &'static [u8])],
+}
+
+/// Reads a plugin that is part of the program.
+pub fn read_embedded(embedded: &Embedded) -> Result<Plugin, Faults> {
+    let folder = Path::new("built in").join(embedded.name);
+    let find = |name: &Path| embedded.files.iter().find(|(path, _)| Path::new(path) == name).map(|(_, bytes)| *bytes);
+    let file = folder.join("adapter.toml");
+    let bytes = find(Path::new("adapter.toml")).ok_or_else(|| Fault::whole(&file, "the plugin has no adapter.toml"))?;
+    let adapter: AdapterManifest = document::from_toml(&file, &String::from_utf8_lossy(bytes))?;
+    let component = find(&adapter.component)
+        .ok_or_else(|| Fault::whole(&file, format!("the component `{}` is not there", adapter.component.display())))?;
+    let is_manifest = |path: &str| path.starts_with("tools/") && path.ends_with(".toml");
+    let tools = embedded.files.iter().filter(|(path, _)| is_manifest(path)).map(|(path, bytes)| ManifestText {
+        file: folder.join(path),
+        text: String::from_utf8_lossy(bytes).into_owned(),
+    });
+    Ok(Plugin { tools: tools.collect(), adapter, file, component: Cow::Borrowed(component) })
+}
+
+/// Reads a plugin's folder, or all plugins in the subfolders of a folder. Good ones are returned beside the faults of
+/// the others.
+pub fn read_folder(folder: &Path) -> (Vec<Plugin>, Vec<Fault>) {
+    let mut plugins = Vec::new();
+    let mut faults = Vec::new();
+    let folders = match plugin_folders(folder) {
+        Ok(folders) => folders,
+        Err(fault) => return (plugins, vec![fault]),
+    };
+    for folder in folders {
+        match read_one(&folder) {
+            Ok(plugin) => plugins.push(plugin),
+            Err(Faults(found)) => faults.extend(found),
+        }
+    }
+    (plugins, faults)
+}
+
+fn plugin_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
+    if folder.join("adapter.toml").is_file() {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let unreadable = |error: std::io::Error| {
+        Fault::whole(folder, format!("the folder of plugins cannot be read: {error}"))
+            .hint("correct `plugin_folders` in the configuration, or make the folder")
+    };
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.join("adapter.toml").is_file() {
+            folders.push(path);
+        }
+    }
+    folders.sort();
+    match folders.is_empty() {
+        false => Ok(folders),
+        true => Err(Fault::whole(folder, "there is no plugin in this folder: no adapter.toml in it or beneath")),
+    }
+}
+
+fn read_one(folder: &Path) -> Result<Plugin, Faults> {
+    let file = folder.join("adapter.toml");
+    let text = std::fs::read_to_string(&file)
+        .map_err(|error| Fault::whole(&file, format!("the manifest cannot be read: {error}")))?;
+    let adapter: AdapterManifest = document::from_toml(&file, &text)?;
+    let inside = adapter.component.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    if !inside {
+        return Err(Fault::at_key(&file, &text, "component", "the component has to be beneath the plugin's folder").into());
+    }
+    let component = read_component(&folder.join(&adapter.component))
+        .map_err(|why| Fault::at_key(&file, &text, "component", why).hint("build the plugin, or correct `component`"))?;
+    let tools = match folder.join("tools").is_dir() {
+        true => admin::read_folder(&folder.join("tools"))?,
+        false => Vec::new(),
+    };
+    Ok(Plugin { adapter, file, component: Cow::Owned(component), tools })
+}
+
+fn read_component(path: &Path) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("the component `{}` cannot be read: {error}", path.display());
+    let size = std::fs::metadata(path).map_err(failed)?.len();
+    if size > COMPONENT {
+        return Err(format!("the component `{}` has {size} bytes, more than {COMPONENT}", path.display()));
+    }
+    std::fs::read(path).map_err(failed)
+}

@@ -1,0 +1,212 @@
+//! What is a call, who makes it and in which circumstances? The values that the steps hand to each other and that
+//! belong to none of them. Must not decide anything.
+
+use crate::envelope::Repair;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A request as it arrived.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The tool's name or alias, as the agent wrote it.
+    pub tool: String,
+    /// The arguments, unchecked.
+    pub args: Arguments,
+    /// Who calls.
+    pub caller: Arc<Caller>,
+    /// In which circumstances.
+    pub situation: Arc<Situation>,
+    /// Which session of the caller it belongs to.
+    pub session: Arc<str>,
+    /// Where to report progress. Updates are dropped when the channel is full.
+    pub progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+}
+
+/// Arguments as they arrived.
+#[derive(Clone, Debug)]
+pub enum Arguments {
+    /// JSON text. It is parsed once, by validation, which also sees what a parser would have hidden: keys given twice,
+    /// lone surrogates, depth.
+    Json(String),
+    /// A value that an embedding program built.
+    Value(Value),
+}
+
+/// An authenticated agent with its role. Comes from configuration, a token or the embedding program, never from the
+/// agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caller {
+    /// Who it is, for example `local:1000`. History and limits belong to it.
+    pub id: String,
+    /// The one role it acts in.
+    pub role: String,
+}
+
+/// How an agent works at present.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// It looks around.
+    #[default]
+    Explore,
+    /// It follows a workflow.
+    Workflow,
+}
+
+/// The circumstances of a call. All but the task come from people or configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Situation {
+    /// The workflow the caller is in.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub workflow: Option<String>,
+    /// Whether it explores or follows the workflow.
+    #[serde(default)]
+    pub mode: Mode,
+    /// What it is doing this for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub purpose: Option<String>,
+    /// What the agent says it is working on. Ranks results; never lowers a risk.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub task: Option<String>,
+}
+
+/// How far a running call has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    /// How much is done.
+    pub done: u64,
+    /// How much there is, if known.
+    pub total: Option<u64>,
+    /// One line for a person, made printable.
+    pub message: Option<String>,
+}
+
+/// Checked arguments in canonical form. What permission judges and what the sandbox runs is this one value.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The arguments as a value.
+    pub value: Arc<Value>,
+    /// The same in canonical JSON (RFC 8785). The component gets exactly these bytes.
+    pub canonical: Arc<str>,
+    /// Digest of `canonical`.
+    pub digest: Digest,
+    /// What was changed on the way.
+    pub repairs: Arc<[Repair]>,
+    /// How long an attempt may take, when the arguments say so.
+    pub timeout: Option<Duration>,
+}
+
+/// A BLAKE3 digest.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of some bytes.
+    pub fn of(bytes: &[u8]) -> Digest {
+        Digest(*blake3::hash(bytes).as_bytes())
+    }
+
+    /// The digest of several parts. Each part's length goes in too, so that no two lists of parts collide.
+    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Digest {
+        let mut hasher = blake3::Hasher::new();
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Digest(*hasher.finalize().as_bytes())
+    }
+
+    /// The 32 bytes.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// A digest from its 32 bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Digest {
+        Digest(bytes)
+    }
+
+    /// 64 hexadecimal digits.
+    pub fn hex(&self) -> String {
+        blake3::Hash::from_bytes(self.0).to_hex().to_string()
+    }
+
+    /// Reads what `Display` writes.
+    pub fn parse(text: &str) -> Option<Digest> {
+        let hash = blake3::Hash::from_hex(text.strip_prefix("blake3:")?).ok()?;
+        Some(Digest(*hash.as_bytes()))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "blake3:{}", blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Digest::parse(&text).ok_or_else(|| serde::de::Error::custom("not a digest of the form `blake3:…`"))
+    }
+}
+
+impl Call {
+    /// A call by the embedding program's own role; see [`Call::role`].
+    pub fn new(tool: impl Into<String>, args: Value) -> Call {
+        Call {
+            tool: tool.into(),
+            args: Arguments::Value(args),
+            caller: Arc::new(Caller { id: "embedder".into(), role: String::new() }),
+            situation: Arc::default(),
+            session: "embedder".into(),
+            progress: None,
+        }
+    }
+
+    /// The same call in a role. Without one, every tool refuses it.
+    pub fn role(mut self, role: impl Into<String>) -> Call {
+        self.caller = Arc::new(Caller { id: self.caller.id.clone(), role: role.into() });
+        self
+    }
+
+    /// The same call by somebody else.
+    pub fn caller(mut self, caller: Arc<Caller>) -> Call {
+        self.caller = caller;
+        self
+    }
+
+    /// The same call in other circumstances.
+    pub fn situation(mut self, situation: Arc<Situation>) -> Call {
+        self.situation = situation;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_that_only_differ_in_where_they_are_split_have_different_digests() {
+        let one = Digest::of_parts([b"ab".as_slice(), b"c"]);
+        let two = Digest::of_parts([b"a".as_slice(), b"bc"]);
+        assert_ne!(one, two);
+        assert_eq!(Digest::parse(&one.to_string()), Some(one));
+    }
+}

@@ -1,0 +1,458 @@
+//! What has the operator set, and where does each setting come from? System, user and project files become one
+//! [`Config`]. Must not decide about calls.
+
+use crate::document::{self, Fault, Faults};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The settings of one runtime, checked. Built by [`Config::load`] or by an embedding program.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the journal and large outputs are.
+    pub state_dir: PathBuf,
+    /// Where compiled components are kept. Can be deleted at any time.
+    pub cache_dir: PathBuf,
+    /// The directories that tools may reach, by virtual name.
+    pub grants: BTreeMap<String, Grant>,
+    /// Folders that hold one plugin each, or several in subfolders.
+    pub plugin_folders: Vec<PathBuf>,
+    /// Folders of further tool manifests.
+    pub tool_folders: Vec<PathBuf>,
+    /// What is added to manifests, by tool.
+    pub completions: BTreeMap<String, Completion>,
+    /// The roles this user may take, beside the built-in ones.
+    pub roles: BTreeMap<String, Role>,
+    /// Which circumstances this user may claim.
+    pub situations: Situations,
+    /// No call gets more than this, whatever a manifest says.
+    pub ceiling: Ceiling,
+    /// How results are shaped.
+    pub result: ResultSettings,
+    /// How people are asked.
+    pub approval: ApprovalSettings,
+    /// Host paths that no grant includes, whatever it says: state, configuration, plugins, keys.
+    pub protected: BTreeSet<PathBuf>,
+}
+
+/// A directory that tools may reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// The directory on this machine.
+    pub path: PathBuf,
+    /// `ro` or `rw`.
+    #[serde(default)]
+    pub mode: Access,
+}
+
+/// Whether a grant may be written to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Access {
+    /// Only read.
+    #[default]
+    #[serde(rename = "ro")]
+    ReadOnly,
+    /// Read and written.
+    #[serde(rename = "rw")]
+    ReadWrite,
+}
+
+/// A role of the user's configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Role {
+    /// Whether it is taken when nobody names one.
+    pub default: bool,
+    /// What it is for.
+    pub description: String,
+}
+
+/// Which circumstances a user may claim for a call without being asked. Patterns with `*`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Situations {
+    /// Names of workflows.
+    pub workflows: Vec<String>,
+    /// Purposes.
+    pub purposes: Vec<String>,
+}
+
+/// The most that any call gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ceiling {
+    /// Units of fuel for one attempt, about one for each WebAssembly instruction.
+    pub fuel: u64,
+    /// Sum of all linear memories of one attempt, in MiB.
+    pub memory_mb: u64,
+    /// One attempt, in milliseconds.
+    pub timeout_ms: u64,
+    /// What a component may return, in bytes.
+    pub output_bytes: u64,
+    /// What a component may log, in bytes.
+    pub log_bytes: u64,
+    /// Calls of a component to the host.
+    pub host_calls: u64,
+    /// Calls that run at the same time; further ones wait.
+    pub concurrent_calls: u32,
+}
+
+impl Default for Ceiling {
+    fn default() -> Ceiling {
+        Ceiling {
+            fuel: 100_000_000_000,
+            memory_mb: 1024,
+            timeout_ms: 600_000,
+            output_bytes: 64 << 20,
+            log_bytes: 1 << 20,
+            host_calls: 10_000_000,
+            concurrent_calls: 64,
+        }
+    }
+}
+
+/// How results are shaped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResultSettings {
+    /// Tokens that a result may have, unless its tool says otherwise.
+    pub budget_tokens: u32,
+}
+
+impl Default for ResultSettings {
+    fn default() -> ResultSettings {
+        ResultSettings { budget_tokens: 8000 }
+    }
+}
+
+/// How people are asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApprovalSettings {
+    /// How long a person has to answer, in seconds.
+    pub expires_seconds: u64,
+}
+
+impl Default for ApprovalSettings {
+    fn default() -> ApprovalSettings {
+        ApprovalSettings { expires_seconds: 600 }
+    }
+}
+
+/// What configuration adds to a tool's manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Completion {
+    /// Further names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// Replaces the manifest's roles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required_roles: Option<Vec<String>>,
+    /// Added to the manifest's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied_roles: Vec<String>,
+    /// Takes the tool out of service.
+    pub disabled: bool,
+}
+
+/// A configuration file as written.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ConfigFile {
+    state_dir: Option<PathBuf>,
+    cache_dir: Option<PathBuf>,
+    plugin_folders: Vec<PathBuf>,
+    tool_folders: Vec<PathBuf>,
+    grants: BTreeMap<String, Grant>,
+    roles: BTreeMap<String, Role>,
+    situations: Option<Situations>,
+    ceiling: Option<Ceiling>,
+    result: Option<ResultSettings>,
+    approval: Option<ApprovalSettings>,
+    protected: Vec<PathBuf>,
+    tools: BTreeMap<String, Completion>,
+}
+
+/// Where a setting comes from, from the strongest to the weakest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// An option of the command.
+    Flag,
+    /// An environment variable.
+    Environment,
+    /// `hermes.toml` in the workspace.
+    Project(PathBuf),
+    /// The user's file.
+    User(PathBuf),
+    /// The machine's file.
+    System(PathBuf),
+    /// Nobody set it.
+    Default,
+}
+
+/// One configuration file that was found.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Whose it is.
+    pub origin: Origin,
+    /// Its text.
+    pub text: String,
+    /// For a project's file: whether a person has trusted it as it stands.
+    pub trusted: bool,
+}
+
+/// A configuration and where each of its settings comes from, by dotted key.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The settings.
+    pub config: Config,
+    /// Where each setting that somebody set comes from.
+    pub origins: BTreeMap<String, Origin>,
+}
+
+/// What a project's file may say without being trusted, since it only narrows.
+const NARROWING: &[&str] = &["protected", "ceiling", "result", "tools"];
+/// What a project's file may say once it is trusted.
+const TRUSTED: &[&str] = &["plugin_folders", "tool_folders"];
+
+impl Config {
+    /// A configuration that grants nothing, for an embedding program.
+    pub fn new(state_dir: impl Into<PathBuf>, cache_dir: impl Into<PathBuf>) -> Config {
+        Config {
+            state_dir: state_dir.into(),
+            cache_dir: cache_dir.into(),
+            grants: BTreeMap::new(),
+            plugin_folders: Vec::new(),
+            tool_folders: Vec::new(),
+            completions: BTreeMap::new(),
+            roles: BTreeMap::new(),
+            situations: Situations::default(),
+            ceiling: Ceiling::default(),
+            result: ResultSettings::default(),
+            approval: ApprovalSettings::default(),
+            protected: BTreeSet::new(),
+        }
+    }
+
+    /// Puts files together, the weakest first, over a base. All faults of all files are reported at once.
+    pub fn load(base: Config, sources: &[Source]) -> Result<Loaded, Faults> {
+        let mut config = base;
+        let mut origins = BTreeMap::new();
+        let mut faults = Vec::new();
+        for source in sources {
+            let path = source.path();
+            match document::from_toml::<ConfigFile>(&path, &source.text) {
+                Ok(file) => {
+                    let refused = refused_keys(source);
+                    match refused.is_empty() {
+                        true => apply(&mut config, file, source, &mut origins),
+                        false => faults.extend(refused),
+                    }
+                }
+                Err(fault) => faults.push(fault),
+            }
+        }
+        faults.extend(config.grants.iter().filter_map(|(name, _)| bad_grant_name(name)));
+        match faults.is_empty() {
+            true => Ok(Loaded { config, origins }),
+            false => Err(Faults(faults)),
+        }
+    }
+
+    /// The virtual name of the directory in which an agent works.
+    pub const WORKSPACE: &'static str = "workspace";
+
+    /// Grants a directory under a virtual name.
+    pub fn grant(mut self, name: &str, path: impl Into<PathBuf>, mode: Access) -> Config {
+        self.grants.insert(name.to_owned(), Grant { path: path.into(), mode });
+        self
+    }
+
+    /// Adds a folder of plugins.
+    pub fn plugin(mut self, folder: impl Into<PathBuf>) -> Config {
+        self.plugin_folders.push(folder.into());
+        self
+    }
+}
+
+impl Source {
+    fn path(&self) -> PathBuf {
+        match &self.origin {
+            Origin::Project(path) | Origin::User(path) | Origin::System(path) => path.clone(),
+            Origin::Flag => "command line".into(),
+            Origin::Environment => "environment".into(),
+            Origin::Default => "defaults".into(),
+        }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.path().parent().map(Path::to_owned).unwrap_or_default()
+    }
+}
+
+fn bad_grant_name(name: &str) -> Option<Fault> {
+    let good = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
+    (!good).then(|| {
+        Fault::whole(Path::new("configuration"), format!("`{}` cannot be the name of a grant", document::printable(name)))
+            .hint("use small letters, digits, `_` and `-`")
+    })
+}
+
+/// What a project's file says although it may not.
+fn refused_keys(source: &Source) -> Vec<Fault> {
+    let Origin::Project(path) = &source.origin else { return Vec::new() };
+    let Ok(table) = source.text.parse::<toml::Table>() else { return Vec::new() };
+    let mut faults = Vec::new();
+    for (key, value) in &table {
+        if NARROWING.contains(&key.as_str()) {
+            faults.extend(widening_completions(path, &source.text, key, value));
+        } else if !TRUSTED.contains(&key.as_str()) {
+            faults.push(
+                Fault::at_key(path, &source.text, key, format!("a project may not set `{key}`, which widens what tools may do"))
+                    .hint("set it in your own configuration; `hermes-dispatch config show --origin` names the file"),
+            );
+        } else if !source.trusted {
+            faults.push(
+                Fault::at_key(path, &source.text, key, format!("`{key}` counts only in a project that a person trusts"))
+                    .hint("read the project's files, then run `hermes-dispatch trust` there, or remove the key"),
+            );
+        }
+    }
+    faults
+}
+
+fn widening_completions(path: &Path, text: &str, key: &str, value: &toml::Value) -> Vec<Fault> {
+    let tools = match (key, value.as_table()) {
+        ("tools", Some(tools)) => tools,
+        _ => return Vec::new(),
+    };
+    let keys = tools.values().filter_map(toml::Value::as_table).flat_map(|completion| completion.keys());
+    keys.filter(|key| *key != "denied_roles" && *key != "disabled")
+        .map(|key| {
+            Fault::at_key(path, text, key, format!("a project may not set `{key}` of a tool, which widens who may use it"))
+                .hint("a project may set `denied_roles` and `disabled`; the rest belongs into your own configuration")
+        })
+        .collect()
+}
+
+fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut BTreeMap<String, Origin>) {
+    let folder = source.folder();
+    let project = matches!(source.origin, Origin::Project(_));
+    let at = |path: PathBuf| folder.join(expand_home(path));
+    note_origins(source, origins);
+
+    config.state_dir = file.state_dir.map(at).unwrap_or_else(|| config.state_dir.clone());
+    config.cache_dir = file.cache_dir.map(at).unwrap_or_else(|| config.cache_dir.clone());
+    config.plugin_folders.extend(file.plugin_folders.into_iter().map(at));
+    config.tool_folders.extend(file.tool_folders.into_iter().map(at));
+    config.protected.extend(file.protected.into_iter().map(at));
+    let grants = file.grants.into_iter().map(|(name, grant)| (name, Grant { path: at(grant.path), ..grant }));
+    config.grants.extend(grants);
+    config.roles.extend(file.roles);
+    config.situations = file.situations.unwrap_or_else(|| config.situations.clone());
+    config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
+    if let Some(ceiling) = file.ceiling {
+        config.ceiling = if project { lower(&config.ceiling, &ceiling) } else { ceiling };
+    }
+    if let Some(result) = file.result {
+        let budget = if project { result.budget_tokens.min(config.result.budget_tokens) } else { result.budget_tokens };
+        config.result.budget_tokens = budget;
+    }
+    for (tool, completion) in file.tools {
+        complete(config.completions.entry(tool).or_default(), completion);
+    }
+}
+
+fn complete(known: &mut Completion, new: Completion) {
+    known.aliases.extend(new.aliases);
+    known.denied_roles.extend(new.denied_roles);
+    known.disabled |= new.disabled;
+    known.required_roles = new.required_roles.or(known.required_roles.take());
+}
+
+fn lower(a: &Ceiling, b: &Ceiling) -> Ceiling {
+    Ceiling {
+        fuel: a.fuel.min(b.fuel),
+        memory_mb: a.memory_mb.min(b.memory_mb),
+        timeout_ms: a.timeout_ms.min(b.timeout_ms),
+        output_bytes: a.output_bytes.min(b.output_bytes),
+        log_bytes: a.log_bytes.min(b.log_bytes),
+        host_calls: a.host_calls.min(b.host_calls),
+        concurrent_calls: a.concurrent_calls.min(b.concurrent_calls),
+    }
+}
+
+fn note_origins(source: &Source, origins: &mut BTreeMap<String, Origin>) {
+    fn walk(prefix: &str, value: &toml::Value, origin: &Origin, origins: &mut BTreeMap<String, Origin>) {
+        match value.as_table().filter(|table| !table.is_empty()) {
+            Some(table) => {
+                for (key, value) in table {
+                    let dotted = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                    walk(&dotted, value, origin, origins);
+                }
+            }
+            None => {
+                origins.insert(prefix.to_owned(), origin.clone());
+            }
+        }
+    }
+    if let Ok(table) = source.text.parse::<toml::Table>() {
+        walk("", &toml::Value::Table(table), &source.origin, origins);
+    }
+}
+
+fn expand_home(path: PathBuf) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::home_dir()) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path,
+    }
+}
+
+/// Whether a name fits a pattern in which `*` stands for any text.
+pub fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else { return pattern == name };
+    let Some(rest) = name.strip_prefix(before) else { return false };
+    (0..=rest.len()).filter(|at| rest.is_char_boundary(*at)).any(|at| matches_pattern(after, &rest[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project(text: &str, trusted: bool) -> Result<Loaded, Faults> {
+        let source = Source { origin: Origin::Project("/w/hermes.toml".into()), text: text.into(), trusted };
+        Config::load(Config::new("/s", "/c"), &[source])
+    }
+
+    #[test]
+    fn a_project_may_narrow_and_nothing_else() {
+        let config = project("[ceiling]\nfuel = 5\n[tools.x]\ndisabled = true", false).unwrap().config;
+        assert_eq!(config.ceiling.fuel, 5);
+        assert!(config.completions["x"].disabled);
+        for widening in ["state_dir = '/x'", "[grants.a]\npath='/'", "[roles.Admin]", "[tools.x]\naliases = ['y']"] {
+            let faults = project(widening, true).unwrap_err();
+            assert!(faults.0[0].line > 0 && faults.0[0].hint.is_some(), "{widening}: {faults}");
+        }
+    }
+
+    #[test]
+    fn a_project_raises_no_ceiling() {
+        let ceiling = project("[ceiling]\nfuel = 999999999999999\nmemory_mb = 9999999", true).unwrap().config.ceiling;
+        assert_eq!((ceiling.fuel, ceiling.memory_mb), (Ceiling::default().fuel, Ceiling::default().memory_mb));
+    }
+
+    #[test]
+    fn plugins_of_a_project_count_once_it_is_trusted() {
+        assert!(project("plugin_folders = ['p']", false).unwrap_err().to_string().contains("hermes.toml:1:1"));
+        assert_eq!(project("plugin_folders = ['p']", true).unwrap().config.plugin_folders, [PathBuf::from("/w/p")]);
+    }
+
+    #[test]
+    fn patterns_match_whole_names() {
+        assert!(matches_pattern("deploy_*", "deploy_v2") && matches_pattern("*", "") && matches_pattern("a*b*c", "a--b--c"));
+        assert!(!matches_pattern("deploy", "deploy_v2") && !matches_pattern("a*b", "ab--"));
+    }
+}

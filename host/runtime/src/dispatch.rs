@@ -1,0 +1,297 @@
+//! The spine: seven lines, one a step, and one record on every exit.
+
+use crate::adapter::plugin::{self, Embedded, Plugin};
+use crate::adapter::{self, Adapter, Adapters};
+use crate::call::{Call, Digest};
+use crate::config::Config;
+use crate::document::Fault;
+use crate::envelope::{Metadata, RiskNote};
+use crate::error::{Error, Step};
+use crate::injection::{self, Ending, Injection};
+use crate::journal::{Facts, Journal, OpenError, Trail, TrailStart};
+use crate::permission::approval::Approver;
+use crate::permission::target::path::Places;
+use crate::permission::{self, Authority};
+use crate::registry::{self, Registry, Tool, admin};
+use crate::result::{self, Shaped};
+use crate::sandbox::{self, Execution, Run, Sandbox};
+use crate::validation;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The only way from an agent to the world. Lifetime: the process, or as long as its embedder wants.
+pub struct Runtime {
+    config: Config,
+    registry: Registry,
+    adapters: Adapters,
+    places: Places,
+    sandbox: Sandbox,
+    journal: Journal,
+    approver: Option<Arc<dyn Approver>>,
+    faults: Vec<Fault>,
+}
+
+/// Why a runtime could not start. A plugin or manifest that is wrong is no such reason; see [`Runtime::faults`].
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The journal cannot be written, so nothing may run.
+    #[error(transparent)]
+    Journal(#[from] OpenError),
+    /// The engine or a granted directory is not there.
+    #[error("{0}")]
+    Sandbox(String),
+}
+
+/// How a call failed, with what there was of its result.
+struct Failed {
+    error: Error,
+    data: Value,
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed { error, data: Value::Null }
+    }
+}
+
+impl Runtime {
+    /// Runs one call through the seven steps. Every outcome, refusals too, is an envelope and exactly one record.
+    ///
+    /// Dropping the future cancels the call, at any await: what runs is ended and the outcome is recorded as cancelled.
+    pub async fn call(&self, call: Call) -> Injection {
+        let call_id: Arc<str> = ulid::Ulid::generate().to_string().into();
+        let start = TrailStart {
+            call_id: call_id.clone(),
+            caller: call.caller.clone(),
+            session: call.session.clone(),
+            situation: call.situation.clone(),
+        };
+        let mut trail = match self.journal.begin(start).await {
+            Ok(trail) => trail,
+            Err(error) => return Injection::refused(error, &call_id, &call.tool),
+        };
+        trail.facts.tool = crate::document::excerpt(&call.tool, 200).into();
+        let mut metadata = Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
+        let mut durable = false;
+        let ended = self.steps(&call, &mut trail, &mut metadata, &mut durable).await;
+        metadata.tool = trail.facts.tool.to_string();
+        metadata.risk = risk_note(&trail.facts);
+        let ending = match ended {
+            Ok(data) => Ending { data, error: None, durable },
+            Err(Failed { error, data }) => Ending { data, error: Some(error), durable },
+        };
+        injection::inject(trail, ending, metadata).await
+    }
+
+    async fn steps(
+        &self,
+        call: &Call,
+        trail: &mut Trail,
+        metadata: &mut Metadata,
+        durable: &mut bool,
+    ) -> Result<Value, Failed> {
+        let tool = trail.step(Step::Registry, registry::lookup(&self.registry, &call.tool, &call.caller.role))?;
+        describe_tool(tool, trail, metadata);
+        let adapter = trail.step(Step::Adapter, adapter::route(&self.adapters, tool))?;
+        describe_adapter(adapter, trail, metadata);
+        let preview = || validation::judge(tool, &call.args);
+        let permitted = permission::permit(call, tool, adapter, &self.authority(), preview, &mut trail.facts).await;
+        let (grant, judged) = trail.step(Step::Permission, permitted)?;
+        metadata.repairs = judged.repairs.to_vec();
+        let args = trail.step(Step::Validation, validation::admit(judged, &grant))?;
+        *durable = grant.durable();
+        if *durable {
+            trail.refuse_if_failing()?;
+            trail.intent().await?;
+        }
+        let execution = sandbox::execute(&self.sandbox, grant, args, self.run(call, tool, &metadata.call_id)).await;
+        self.shape(tool, execution, trail, metadata)
+    }
+
+    fn authority(&self) -> Authority<'_> {
+        Authority { places: &self.places, settings: &self.config.approval, approver: self.approver.as_deref() }
+    }
+
+    fn run<'a>(&self, call: &'a Call, tool: &'a Tool, call_id: &'a str) -> Run<'a> {
+        Run { tool, call_id, task: call.situation.task.as_deref(), progress: call.progress.clone() }
+    }
+
+    fn shape(
+        &self,
+        tool: &Tool,
+        execution: Execution,
+        trail: &mut Trail,
+        metadata: &mut Metadata,
+    ) -> Result<Value, Failed> {
+        let Execution { outcome, partial, usage, log } = execution;
+        metadata.attempts = 1;
+        metadata.usage = Some(usage);
+        trail.facts.usage = Some(usage);
+        trail.facts.log = log;
+        let budget = tool.budget_tokens.unwrap_or(self.config.result.budget_tokens);
+        match trail.step(Step::Sandbox, outcome) {
+            Ok(output) => {
+                let shaped = result::shape(tool, output, budget);
+                trail.step(Step::Result, Ok(()))?;
+                Ok(note_shape(shaped, metadata))
+            }
+            Err(error) => {
+                let data = partial.map(|output| note_shape(result::shape(tool, output, budget), metadata));
+                Err(Failed { error, data: data.unwrap_or_default() })
+            }
+        }
+    }
+}
+
+fn describe_tool(tool: &Tool, trail: &mut Trail, metadata: &mut Metadata) {
+    trail.facts.tool = tool.name.clone();
+    trail.facts.version = Some(tool.version.clone());
+    metadata.version = Some(tool.version.to_string());
+}
+
+fn describe_adapter(adapter: &Adapter, trail: &mut Trail, metadata: &mut Metadata) {
+    trail.facts.adapter = Some(adapter.name.clone());
+    trail.facts.component = Some(adapter.component);
+    metadata.adapter = Some(adapter.name.to_string());
+}
+
+fn note_shape(shaped: Shaped, metadata: &mut Metadata) -> Value {
+    metadata.truncated = shaped.truncation.is_some();
+    metadata.truncation = shaped.truncation;
+    metadata.tool_metadata = shaped.tool_metadata;
+    metadata.warnings.extend(shaped.warnings);
+    shaped.data
+}
+
+/// What the caller learns of its risk: the level and the reasons, not the points.
+fn risk_note(facts: &Facts) -> Option<RiskNote> {
+    let level = facts.risk_level.as_ref()?.to_string();
+    let reason = |factor: &String| factor.rsplit_once(" +").map_or(factor.as_str(), |(reason, _)| reason).to_owned();
+    Some(RiskNote { level, reasons: facts.risk_factors.iter().map(reason).collect() })
+}
+
+impl Runtime {
+    /// Starts a runtime: opens the journal, reads plugins and manifests, makes components ready.
+    ///
+    /// `embedded` are plugins that are part of the program. `approver` is asked when a person has to decide; without
+    /// one, such calls are refused.
+    pub fn start(
+        config: Config,
+        embedded: &[Embedded],
+        approver: Option<Arc<dyn Approver>>,
+    ) -> Result<Runtime, StartError> {
+        let config = with_own_places_protected(config);
+        let journal = Journal::open(&config.state_dir)?;
+        let sandbox = Sandbox::start(&config).map_err(StartError::Sandbox)?;
+        let (plugins, mut faults) = read_plugins(&config, embedded);
+        let mut adapters = Adapters::default();
+        let mut manifests = Vec::new();
+        for plugin in plugins {
+            faults.extend(load_adapter(&sandbox, &plugin, &mut adapters));
+            manifests.extend(plugin.tools);
+        }
+        for folder in &config.tool_folders {
+            match admin::read_folder(folder) {
+                Ok(found) => manifests.extend(found),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        let (registry, found) = admin::load(&manifests, &config.completions);
+        faults.extend(found);
+        let places = places(&config);
+        Ok(Runtime { config, registry, adapters, places, sandbox, journal, approver, faults })
+    }
+
+    /// What is wrong with plugins and manifests that were found. The good ones are in service.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// The settings in force.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The tools.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The adapters.
+    pub fn adapters(&self) -> &Adapters {
+        &self.adapters
+    }
+
+    /// Waits until every record of a finished call is on disk; `false` if one could not be written.
+    pub async fn flush(&self) -> bool {
+        self.journal.flush().await
+    }
+}
+
+fn read_plugins(config: &Config, embedded: &[Embedded]) -> (Vec<Plugin>, Vec<Fault>) {
+    let mut plugins = Vec::new();
+    let mut faults = Vec::new();
+    for embedded in embedded {
+        match plugin::read_embedded(embedded) {
+            Ok(plugin) => plugins.push(plugin),
+            Err(found) => faults.extend(found.0),
+        }
+    }
+    for folder in &config.plugin_folders {
+        let (found, wrong) = plugin::read_folder(folder);
+        plugins.extend(found);
+        faults.extend(wrong);
+    }
+    (plugins, faults)
+}
+
+fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> Vec<Fault> {
+    let manifest = &plugin.adapter;
+    let capabilities: BTreeSet<String> = manifest.capabilities.iter().cloned().collect();
+    let linked = match sandbox.install(&plugin.component, &capabilities) {
+        Ok(linked) => linked,
+        Err(error) => {
+            let why = error.to_string();
+            adapters.insert_failed(&manifest.name, &manifest.names, &why);
+            return vec![Fault::whole(&plugin.file, format!("the component of adapter `{}` cannot be used: {why}", manifest.name))];
+        }
+    };
+    let adapter = Adapter {
+        name: manifest.name.as_str().into(),
+        version: manifest.version.clone(),
+        component: Digest::of(&plugin.component),
+        linked,
+        capabilities,
+        reasons: manifest.reasons.iter().cloned().collect(),
+    };
+    let taken = adapters.insert(adapter, &manifest.names);
+    let fault = |name: String| Fault::whole(&plugin.file, format!("another adapter is already called `{name}`"));
+    taken.into_iter().map(fault).collect()
+}
+
+/// What the runtime itself lives on is part of no grant.
+fn with_own_places_protected(mut config: Config) -> Config {
+    let own = [&config.state_dir, &config.cache_dir];
+    let places: Vec<PathBuf> = own.into_iter().chain(&config.plugin_folders).chain(&config.tool_folders).cloned().collect();
+    config.protected.extend(places);
+    config
+}
+
+fn places(config: &Config) -> Places {
+    let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    let mut places = Places::default();
+    for (name, grant) in &config.grants {
+        places.grants.insert(format!("/{name}"));
+        let root = real(&grant.path);
+        for protected in config.protected.iter().map(real) {
+            match (protected.strip_prefix(&root), root.starts_with(&protected)) {
+                (_, true) => drop(places.protected.insert(format!("/{name}"))),
+                (Ok(rest), false) => drop(places.protected.insert(format!("/{name}/{}", rest.display()))),
+                (Err(_), false) => {}
+            }
+        }
+    }
+    places
+}

@@ -1,0 +1,42 @@
+//! Seven steps between an AI agent's tool call and the world.
+//!
+//! An agent's call is looked up, routed, permitted, validated, run in a sandbox, shaped and written down:
+//!
+//! ```text
+//! Call ─1 registry→ Tool ─2 adapter→ Adapter ─3 permission→ Grant ─4 validation→ Args
+//!      ─5 sandbox→ Output ─6 result→ Envelope ─7 injection→ Injection (+ exactly one outcome record)
+//! ```
+//!
+//! A [`Runtime`] is made from a [`config::Config`] and answers each [`call::Call`] with an [`envelope::Envelope`],
+//! whatever happens. See `examples/` for a program that embeds it.
+
+mod canonical;
+
+pub mod call;
+pub mod config;
+mod dispatch;
+pub mod document;
+pub mod envelope;
+pub mod error;
+pub mod journal;
+
+pub mod registry;
+
+pub mod adapter;
+
+pub mod permission;
+
+pub mod validation;
+
+pub mod sandbox;
+
+pub mod result;
+
+pub mod injection;
+
+pub use call::Call;
+pub use config::Config;
+pub use dispatch::{Runtime, StartError};
+pub use envelope::Envelope;
+pub use error::{Error, Kind};
+pub use injection::Injection;

@@ -1,0 +1,314 @@
+//! What may stand in a tool's manifest? The file as its author wrote it, TOML in, unknown keys refused. Must not check
+//! what the words mean; `tool.rs` does.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A manifest file: one tool under the key `tool`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManifestFile {
+    /// The tool.
+    pub tool: ToolManifest,
+}
+
+/// A tool as written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolManifest {
+    /// What agents call it: letters, digits, `_`, `-` and `.`.
+    pub name: String,
+    /// Further names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// Semantic version of the manifest.
+    pub version: String,
+    /// What it does, for an agent.
+    pub description: String,
+    /// For people who look for a tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// The arguments, one by one. Nothing beyond them is accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
+    /// The arguments as one JSON Schema (2020-12), instead of `inputs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Value>,
+    /// The facts of the result, one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<OutputField>,
+    /// Who may call it.
+    pub permissions: Permissions,
+    /// What calling it does. Undeclared counts as destructive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<EffectManifest>,
+    /// Which argument names what is acted on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
+    /// One attempt, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// What one attempt may use up.
+    #[serde(default)]
+    pub limits: LimitsManifest,
+    /// What runs it.
+    pub backend: Backend,
+    /// How its results are shaped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ResultManifest>,
+    /// Facts for people; decide nothing.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+}
+
+/// One argument.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// Its key.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub type_: InputType,
+    /// Whether it must be there.
+    #[serde(default)]
+    pub required: bool,
+    /// What it is when it is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// What it means, for an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The only values it may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_values: Option<Vec<Value>>,
+    /// Smallest and largest value of a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+    /// Further rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<InputRules>,
+    /// What the items of an array are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<InputType>,
+}
+
+/// The type of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputType {
+    /// Text.
+    String,
+    /// A whole number.
+    Integer,
+    /// Any number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// A list.
+    Array,
+    /// A JSON object.
+    Object,
+    /// One of `allowed_values`.
+    Enum,
+}
+
+/// Rules for an argument.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct InputRules {
+    /// Fewest characters or items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_length: Option<u64>,
+    /// Most characters or items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<u64>,
+    /// A regular expression that must be found in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// Regular expressions that must not be found in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forbidden_patterns: Vec<String>,
+    /// What the text is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+}
+
+/// What a text argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// Free text that passes byte for byte.
+    Text,
+    /// A virtual path, brought into one normal form.
+    Path,
+}
+
+/// One fact of a result.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutputField {
+    /// Its key in `data`.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub type_: InputType,
+    /// What it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// Who may call a tool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Permissions {
+    /// The roles that may. Nobody, if empty.
+    #[serde(default)]
+    pub required_roles: Vec<String>,
+    /// The roles that may not, also if they are required ones.
+    #[serde(default)]
+    pub denied_roles: Vec<String>,
+    /// How much harm a call can do.
+    pub risk_level: RiskLevel,
+    /// Whether a person is asked: `true` when the risk is high, `false` never (high is denied), `"always"`.
+    #[serde(default)]
+    pub requires_approval: RequiresApproval,
+}
+
+/// How much harm a call of a tool can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RiskLevel {
+    /// 0 points.
+    Low,
+    /// 10 points.
+    Medium,
+    /// 25 points.
+    High,
+    /// 60 points.
+    Critical,
+}
+
+/// Whether a person is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RequiresApproval {
+    /// High risk is denied.
+    Never,
+    /// High risk asks.
+    #[default]
+    WhenHigh,
+    /// Every call asks.
+    Always,
+}
+
+impl Serialize for RequiresApproval {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            RequiresApproval::Never => serializer.serialize_bool(false),
+            RequiresApproval::WhenHigh => serializer.serialize_bool(true),
+            RequiresApproval::Always => serializer.serialize_str("always"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RequiresApproval {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<RequiresApproval, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Bool(true) => Ok(RequiresApproval::WhenHigh),
+            Value::Bool(false) => Ok(RequiresApproval::Never),
+            Value::String(word) if word == "always" => Ok(RequiresApproval::Always),
+            _ => Err(serde::de::Error::custom("`requires_approval` is true, false or \"always\"")),
+        }
+    }
+}
+
+/// What calling a tool does to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EffectManifest {
+    /// Reads, writes or destroys.
+    pub kind: Effect,
+    /// Whether doing it twice is doing it once.
+    #[serde(default)]
+    pub idempotent: bool,
+    /// Whether it reaches beyond what the operator controls.
+    #[serde(default = "yes")]
+    pub open_world: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What calling a tool does to what it acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Nothing.
+    Read,
+    /// It changes.
+    Write,
+    /// It can be lost.
+    Destructive,
+}
+
+/// Which argument names what is acted on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// The argument's name.
+    pub argument: String,
+    /// How to read it.
+    pub syntax: TargetSyntax,
+}
+
+/// How the argument that names a target is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetSyntax {
+    /// A virtual path.
+    Path,
+    /// A name without structure.
+    Name,
+}
+
+/// What one attempt may use up. What is left out is the runtime's default, and nothing exceeds its ceiling.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsManifest {
+    /// Units of fuel, about one for each WebAssembly instruction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fuel: Option<u64>,
+    /// Sum of all linear memories, in MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_mb: Option<u64>,
+    /// What it may return, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_bytes: Option<u64>,
+    /// What it may log, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_bytes: Option<u64>,
+    /// Calls to the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_calls: Option<u64>,
+}
+
+/// What runs a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Backend {
+    /// The kind of backend, for people.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// The name of the adapter, one of those that its `adapter.toml` declares.
+    pub adapter: String,
+}
+
+/// How a tool's results are shaped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResultManifest {
+    /// Tokens that a result may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_tokens: Option<u32>,
+}

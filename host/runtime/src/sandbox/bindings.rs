@@ -1,0 +1,22 @@
+//! The contract in Rust: what `wit/` generates. Nothing here is written by hand.
+
+wasmtime::component::bindgen!({
+    path: "../../wit",
+    inline: "
+        package hermes:host;
+        world every {
+            include hermes:tool/file-tool@0.1.0;
+        }
+    ",
+    world: "hermes:host/every",
+    imports: {
+        "hermes:tool/log": trappable,
+        "hermes:tool/progress": trappable,
+        "hermes:tool/files.grants": trappable,
+        "hermes:tool/files.[method]reader.size": trappable,
+        "hermes:tool/files.[drop]reader": trappable,
+        default: async | trappable,
+    },
+    exports: { default: async },
+    with: { "hermes:tool/files.reader": crate::sandbox::capability::files::Reader },
+});

@@ -1,0 +1,262 @@
+//! How does a file change? In one step that others see whole or not at all, under a lock of its directory, with what
+//! the caller expects checked in the same step.
+
+use super::place::{OpenDirectory, Virtual, real_path};
+use super::{Digest, Files, WRITE, digest_of, failure, from_io};
+use crate::document::excerpt;
+use crate::sandbox::bindings::hermes::tool::files::{Expectation, Failure, Reason, Written};
+use cap_std::fs::Dir;
+use rustix::fs::{AtFlags, FlockOperation, Gid, Mode, OFlags, RenameFlags, Uid};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a write waits for another one in the same directory.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// Links in a row that a write follows inside a grant.
+const LINKS: usize = 8;
+
+/// A name in an open directory, found to be where it may be.
+struct Spot {
+    directory: OpenDirectory,
+    name: OsString,
+}
+
+impl Files {
+    /// Makes a directory and those above it.
+    pub(super) fn make_directory(&self, path: &str) -> Result<(), Failure> {
+        self.writable_place(path)?;
+        let Virtual::Beneath(place) = self.roots.find(path)? else { return Ok(()) };
+        let mut made = PathBuf::new();
+        for part in place.rest.components() {
+            let above = if made.as_os_str().is_empty() { Path::new(".") } else { &made };
+            let above = place.directory.open_dir(above).map_err(|error| from_io(path, &error))?;
+            let real = real_path(&above).map_err(|error| from_io(path, &error))?;
+            self.roots.refuse_protected(path, &real.join(part.as_os_str()))?;
+            made.push(part);
+            match above.create_dir(part.as_os_str()) {
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(from_io(path, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the whole content.
+    pub(super) fn replace(&self, path: &str, content: &[u8], expect: &Expectation) -> Result<Written, Failure> {
+        let spot = self.spot_for(path, content)?;
+        let io = |error: std::io::Error| from_io(path, &error);
+        let _lock = lock(&spot.directory.dir).map_err(io)?;
+        let old = open_old(&spot, path)?;
+        check(old.as_ref(), expect, path)?;
+        let new = NewFile::make(&spot.directory.dir).map_err(io)?;
+        new.fill(content, old.as_ref()).map_err(io)?;
+        new.put(&spot.name, old.is_none()).map_err(io)?;
+        Ok(Written { size: content.len() as u64, digest: Digest::of(content).to_string(), created: old.is_none() })
+    }
+
+    /// Adds to the end of a file that exists.
+    pub(super) fn append(&self, path: &str, content: &[u8], expect: &Expectation) -> Result<Written, Failure> {
+        let spot = self.spot_for(path, content)?;
+        let io = |error: std::io::Error| from_io(path, &error);
+        let _lock = lock(&spot.directory.dir).map_err(io)?;
+        let old = open_old(&spot, path)?
+            .ok_or_else(|| failure(Reason::NotFound, format!("`{}` does not exist", excerpt(path, 200))))?;
+        check(Some(&old), expect, path)?;
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut file: File = rustix::fs::openat(&spot.directory.dir, &spot.name, flags, Mode::empty())
+            .map_err(|error| io(error.into()))?
+            .into();
+        let same = file.metadata().and_then(|now| Ok((now, old.metadata()?))).map_err(io)?;
+        if (same.0.dev(), same.0.ino()) != (same.1.dev(), same.1.ino()) {
+            return Err(failure(Reason::Changed, format!("`{}` was replaced meanwhile", excerpt(path, 200))));
+        }
+        let length = same.0.len();
+        if let Err(error) = file.write_all(content).and_then(|()| file.sync_data()) {
+            let _ = file.set_len(length);
+            return Err(io(error));
+        }
+        let digest = digest_of(&file).map_err(io)?;
+        Ok(Written { size: length + content.len() as u64, digest: digest.to_string(), created: false })
+    }
+
+    fn writable_place(&self, path: &str) -> Result<(), Failure> {
+        let read_only = |why: &str| failure(Reason::ReadOnly, format!("`{}` {why}", excerpt(path, 200)));
+        match self.roots.find(path)? {
+            Virtual::Root => Err(read_only("is the list of grants and cannot be changed")),
+            Virtual::Beneath(_) if !self.writable => Err(read_only("cannot be changed by a call that only reads")),
+            Virtual::Beneath(place) if !place.writable => Err(read_only("is granted for reading only")),
+            Virtual::Beneath(_) => Ok(()),
+        }
+    }
+
+    /// Finds where a write goes, following links that stay inside.
+    fn spot_for(&self, path: &str, content: &[u8]) -> Result<Spot, Failure> {
+        if content.len() > WRITE {
+            return Err(failure(Reason::TooLarge, format!("one write has at most {WRITE} bytes")));
+        }
+        self.writable_place(path)?;
+        let Virtual::Beneath(mut place) = self.roots.find(path)? else {
+            return Err(failure(Reason::IsADirectory, "`/` is a directory"));
+        };
+        let io = |error: std::io::Error| from_io(path, &error);
+        for _ in 0..LINKS {
+            let (parent, name) = split(&place.rest)
+                .ok_or_else(|| failure(Reason::IsADirectory, format!("`{}` is a directory", excerpt(path, 200))))?;
+            let rest = std::mem::replace(&mut place.rest, parent);
+            let directory = self.roots.open_directory(path, &place)?;
+            match directory.dir.symlink_metadata(&name) {
+                Ok(metadata) if metadata.is_symlink() => {
+                    // A link that leads nowhere could lead out as soon as somebody makes what it names.
+                    place.rest = place.directory.canonicalize(&rest).map_err(|error| match error.kind() {
+                        std::io::ErrorKind::NotFound => failure(
+                            Reason::PathOutOfBounds,
+                            format!("`{}` is a link that leads to nothing inside its grant", excerpt(path, 200)),
+                        ),
+                        _ => from_io(path, &error),
+                    })?;
+                }
+                Ok(_) | Err(_) => {
+                    self.roots.refuse_protected(path, &directory.real.join(&name))?;
+                    return Ok(Spot { directory, name });
+                }
+            }
+        }
+        Err(io(rustix::io::Errno::LOOP.into()))
+    }
+}
+
+fn split(path: &Path) -> Option<(PathBuf, OsString)> {
+    let name = path.file_name()?.to_owned();
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    Some((parent.unwrap_or(Path::new(".")).to_owned(), name))
+}
+
+/// One write at a time in a directory, also among processes.
+fn lock(directory: &Dir) -> std::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let fd = rustix::fs::openat(directory, ".", flags, Mode::empty())?;
+    let give_up = Instant::now() + LOCK_WAIT;
+    loop {
+        match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(fd),
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < give_up => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Opens what has the name now, if it is a regular file.
+fn open_old(spot: &Spot, path: &str) -> Result<Option<File>, Failure> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let not_regular = || failure(Reason::NotARegularFile, format!("`{}` is not a regular file", excerpt(path, 200)));
+    let status = rustix::fs::statat(&spot.directory.dir, &spot.name, AtFlags::SYMLINK_NOFOLLOW);
+    let kind = match status {
+        Ok(status) => rustix::fs::FileType::from_raw_mode(status.st_mode),
+        Err(rustix::io::Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(from_io(path, &error.into())),
+    };
+    match kind {
+        rustix::fs::FileType::RegularFile => {}
+        rustix::fs::FileType::Directory => {
+            return Err(failure(Reason::IsADirectory, format!("`{}` is a directory", excerpt(path, 200))));
+        }
+        _ => return Err(not_regular()),
+    }
+    let file: File = rustix::fs::openat(&spot.directory.dir, &spot.name, flags, Mode::empty())
+        .map_err(|error| from_io(path, &error.into()))?
+        .into();
+    let is_file = file.metadata().map_err(|error| from_io(path, &error))?.is_file();
+    if is_file { Ok(Some(file)) } else { Err(not_regular()) }
+}
+
+fn check(old: Option<&File>, expect: &Expectation, path: &str) -> Result<(), Failure> {
+    let shown = excerpt(path, 200);
+    match (expect, old) {
+        (Expectation::Any, _) | (Expectation::Absent, None) => Ok(()),
+        (Expectation::Absent, Some(_)) => Err(failure(Reason::AlreadyExists, format!("`{shown}` exists already"))),
+        (Expectation::Digest(_), None) => Err(failure(Reason::Changed, format!("`{shown}` does not exist any more"))),
+        (Expectation::Digest(digest), Some(file)) => {
+            let now = digest_of(file).map_err(|error| from_io(path, &error))?;
+            match now.to_string() == *digest {
+                true => Ok(()),
+                false => Err(failure(Reason::Changed, format!("`{shown}` changed since it was read"))),
+            }
+        }
+    }
+}
+
+/// A file that is not yet seen under its name; removed unless it is put there.
+struct NewFile<'a> {
+    directory: &'a Dir,
+    name: String,
+    file: File,
+    put: std::cell::Cell<bool>,
+}
+
+impl NewFile<'_> {
+    fn make(directory: &Dir) -> std::io::Result<NewFile<'_>> {
+        let mut random = [0; 8];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+        let name = format!(".hermes-{:016x}.tmp", u64::from_le_bytes(random));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(directory, &name, flags, Mode::RUSR | Mode::WUSR)?.into();
+        Ok(NewFile { directory, name, file, put: false.into() })
+    }
+
+    /// Writes the content, with owner and mode of the file that it takes the place of.
+    fn fill(&self, content: &[u8], old: Option<&File>) -> std::io::Result<()> {
+        let mut out = &self.file;
+        out.write_all(content)?;
+        let mode = match old {
+            Some(old) => {
+                let metadata = old.metadata()?;
+                let own = self.file.metadata()?;
+                if (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()) {
+                    // Only a privileged process can give files away; for others the file stays their own.
+                    let owner = Some(Uid::from_raw(metadata.uid()));
+                    let _ = rustix::fs::fchown(&self.file, owner, Some(Gid::from_raw(metadata.gid())));
+                }
+                metadata.mode() & 0o7777
+            }
+            None => 0o666 & !umask(),
+        };
+        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode))?;
+        self.file.sync_data()
+    }
+
+    fn put(self, name: &OsString, must_be_new: bool) -> std::io::Result<()> {
+        let flags = if must_be_new { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
+        match rustix::fs::renameat_with(self.directory, &self.name, self.directory, name, flags) {
+            // Some file systems know no flags; the lock still keeps our own writes apart.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+                rustix::fs::renameat(self.directory, &self.name, self.directory, name)?;
+            }
+            other => other?,
+        }
+        self.put.set(true);
+        Ok(())
+    }
+}
+
+impl Drop for NewFile<'_> {
+    fn drop(&mut self) {
+        if !self.put.get() {
+            let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// The process's mask for new files. Linux shows it without changing it.
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
+}

