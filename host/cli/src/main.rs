@@ -1,2 +1,90 @@
-//! x
-fn main(){}
+//! The Hermes Tool Dispatch Runtime on the command line. Thin: it reads options, puts a runtime together and prints
+//! what comes back.
+#![allow(clippy::disallowed_methods, reason = "the command is the rim: it reads options, files and the environment")]
+#![allow(clippy::print_stdout, reason = "the command's answers go to standard output")]
+
+mod args;
+mod audit;
+mod call;
+mod configuration;
+mod doctor;
+mod failure;
+mod identity;
+mod output;
+mod setup;
+mod terminal;
+mod tools;
+mod trust;
+
+use args::{Arguments, Command};
+use clap::{CommandFactory, Parser};
+use failure::Failure;
+use std::process::ExitCode;
+
+/// Plugins that are part of the program.
+static BUILT_IN: &[hermes_runtime::adapter::plugin::Embedded] = include!(concat!(env!("OUT_DIR"), "/plugins.rs"));
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    start_log(&arguments);
+    let ended = run(&arguments);
+    match ended {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            output::failure(&failure, arguments.output.format());
+            ExitCode::from(failure.exit)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<u8, Failure> {
+    match &arguments.command {
+        Command::Call(call) => on_runtime(call::run(arguments, call)),
+        Command::Tools(command) => on_runtime(tools::run(arguments, command)),
+        Command::Audit(command) => audit::run(arguments, command),
+        Command::Config(command) => configuration::run(arguments, command),
+        Command::Trust(command) => trust::run(arguments, command),
+        Command::Doctor => on_runtime(doctor::run(arguments)),
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Arguments::command(), "hermes-dispatch", &mut std::io::stdout());
+            Ok(0)
+        }
+        Command::Man { dir } => man(dir.as_deref()),
+    }
+}
+
+fn on_runtime(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::internal(format!("no threads can be started: {error}")))?;
+    let code = runtime.block_on(work);
+    // A thread that the kernel holds must not hold the command.
+    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    code
+}
+
+fn man(dir: Option<&std::path::Path>) -> Result<u8, Failure> {
+    let failed = |error: std::io::Error| Failure::usage(format!("the manual cannot be written: {error}"));
+    match dir {
+        Some(dir) => {
+            std::fs::create_dir_all(dir).map_err(failed)?;
+            clap_mangen::generate_to(Arguments::command(), dir).map_err(failed)?;
+        }
+        None => clap_mangen::Man::new(Arguments::command()).render(&mut std::io::stdout()).map_err(failed)?,
+    }
+    Ok(0)
+}
+
+/// Logs go to standard error; `HERMES_LOG` chooses what is in them.
+fn start_log(arguments: &Arguments) {
+    let level = if arguments.verbose { "info" } else { "error" };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("HERMES_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(output::colours(&std::io::stderr()))
+        .without_time()
+        .init();
+}

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The settings of one runtime, checked. Built by [`Config::load`] or by an embedding program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Config {
     /// Where the journal and large outputs are.
     pub state_dir: PathBuf,
@@ -20,6 +20,7 @@ pub struct Config {
     /// Folders of further tool manifests.
     pub tool_folders: Vec<PathBuf>,
     /// What is added to manifests, by tool.
+    #[serde(rename = "tools")]
     pub completions: BTreeMap<String, Completion>,
     /// The roles this user may take, beside the built-in ones.
     pub roles: BTreeMap<String, Role>,

@@ -7,9 +7,21 @@ use crate::bindings::hermes::tool::types::ToolDescription;
 
 /// Name, description and schema of each tool.
 const TOOLS: [(&str, &str, &str); 4] = [
-    ("file_read", "Read a file, whole or a range of it", include_str!("schema/file_read.json")),
-    ("file_write", "Create, overwrite, extend a file or replace text in it", include_str!("schema/file_write.json")),
-    ("file_search", "Search a directory tree for text or names", include_str!("schema/file_search.json")),
+    (
+        "file_read",
+        "Read a file, whole or a range of it",
+        include_str!("schema/file_read.json"),
+    ),
+    (
+        "file_write",
+        "Create, overwrite, extend a file or replace text in it",
+        include_str!("schema/file_write.json"),
+    ),
+    (
+        "file_search",
+        "Search a directory tree for text or names",
+        include_str!("schema/file_search.json"),
+    ),
     ("file_list", "List a directory", include_str!("schema/file_list.json")),
 ];
 
@@ -33,13 +45,24 @@ mod tests {
 
     use super::*;
 
+    const MANIFESTS: [(&str, &str); 4] = [
+        ("file_read", include_str!("../tools/file_read.toml")),
+        ("file_write", include_str!("../tools/file_write.toml")),
+        ("file_search", include_str!("../tools/file_search.toml")),
+        ("file_list", include_str!("../tools/file_list.toml")),
+    ];
+
     /// The JSON Schema of the inputs of a manifest.
     fn schema(manifest: &str) -> Value {
         let manifest: toml::Table = toml::from_str(manifest).unwrap();
         let inputs = serde_json::to_value(&manifest["tool"]["inputs"]).unwrap();
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for input in inputs.as_array().unwrap() {
-            let kind = if input["type"] == "enum" { json!("string") } else { input["type"].clone() };
+            let kind = if input["type"] == "enum" {
+                json!("string")
+            } else {
+                input["type"].clone()
+            };
             let mut property = json!({"type": kind, "description": input["description"]});
             for (key, value) in [
                 ("default", &input["default"]),
@@ -64,8 +87,8 @@ mod tests {
     #[test]
     fn schemas_are_those_of_the_manifests() {
         for (name, _, described) in TOOLS {
-            let path = format!("{}/tools/{name}.toml", env!("CARGO_MANIFEST_DIR"));
-            let expect = schema(&std::fs::read_to_string(path).unwrap());
+            let (_, manifest) = MANIFESTS.into_iter().find(|(manifest, _)| *manifest == name).unwrap();
+            let expect = schema(manifest);
             let described: Value = serde_json::from_str(described).unwrap();
             assert_eq!(described, expect, "src/schema/{name}.json should be:\n{expect}");
         }
@@ -78,7 +101,12 @@ mod tests {
             let known: Vec<&str> = refusal.split('`').skip(3).step_by(2).collect();
             let (.., schema) = TOOLS.into_iter().find(|(name, ..)| *name == tool).unwrap();
             let schema: Value = serde_json::from_str(schema).unwrap();
-            let mut expect: Vec<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+            let mut expect: Vec<&str> = schema["properties"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .map(String::as_str)
+                .collect();
             let mut known = known;
             known.sort_unstable();
             expect.sort_unstable();
@@ -87,8 +115,14 @@ mod tests {
         // serde names all fields it knows when it meets another one.
         let other = r#"{"other": 1}"#;
         check("file_read", serde_json::from_str::<crate::read::Arguments>(other).err());
-        check("file_write", serde_json::from_str::<crate::write::Arguments>(other).err());
-        check("file_search", serde_json::from_str::<crate::search::Arguments>(other).err());
+        check(
+            "file_write",
+            serde_json::from_str::<crate::write::Arguments>(other).err(),
+        );
+        check(
+            "file_search",
+            serde_json::from_str::<crate::search::Arguments>(other).err(),
+        );
         check("file_list", serde_json::from_str::<crate::list::Arguments>(other).err());
     }
 }

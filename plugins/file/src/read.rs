@@ -6,7 +6,7 @@ use crate::bindings::exports::hermes::tool::tool_execution::{Error, Output};
 use crate::bindings::hermes::tool::types::{Blob, Content};
 use crate::encoding::{self, Choice, Decoded, Encoding, Form, Hints};
 use crate::failure;
-use crate::files::{self, Files, Source};
+use crate::files::{Files, Source};
 use crate::lines::{self, End, TEXT_LIMIT, Window};
 use crate::{media, output, path};
 
@@ -51,7 +51,7 @@ struct Facts<'a> {
     digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<Encoding>,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     byte_order_mark: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     media_type: Option<&'static str>,
@@ -70,11 +70,6 @@ struct Facts<'a> {
     note: Option<String>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
 pub(crate) fn run(files: &impl Files, arguments: &Arguments) -> Result<Output, Error> {
     let part = part(arguments)?;
     let found = path::find(files, &arguments.path, |path| files.open(path))?;
@@ -86,7 +81,12 @@ pub(crate) fn run(files: &impl Files, arguments: &Arguments) -> Result<Output, E
     } else {
         None
     };
-    let facts = Facts { path: &arguments.path, size, digest, ..Facts::default() };
+    let facts = Facts {
+        path: &arguments.path,
+        size,
+        digest,
+        ..Facts::default()
+    };
     let mut answer = match part {
         Part::Whole => whole(source, arguments, facts)?,
         part => ranged(source, arguments, part, facts)?,
@@ -104,15 +104,24 @@ fn part(arguments: &Arguments) -> Result<Part, Error> {
     }
     if arguments.line_numbers && (bytes || arguments.tail.is_some()) {
         let hint = "leave out `line_numbers`, or name lines by `offset` and `limit`";
-        return Err(failure::invalid("line numbers are not known for a tail or a range of bytes", hint));
+        return Err(failure::invalid(
+            "line numbers are not known for a tail or a range of bytes",
+            hint,
+        ));
     }
     Ok(match arguments.tail {
         Some(lines) => Part::Tail(lines),
         None if bytes => Part::Bytes {
             offset: arguments.byte_offset.unwrap_or(0),
-            length: arguments.byte_length.unwrap_or(TEXT_LIMIT as u32).min(BINARY_LIMIT as u32),
+            length: arguments
+                .byte_length
+                .unwrap_or(TEXT_LIMIT as u32)
+                .min(BINARY_LIMIT as u32),
         },
-        None if lines => Part::Lines { first: arguments.offset.unwrap_or(1).max(1), limit: arguments.limit },
+        None if lines => Part::Lines {
+            first: arguments.offset.unwrap_or(1).max(1),
+            limit: arguments.limit,
+        },
         None => Part::Whole,
     })
 }
@@ -134,7 +143,12 @@ fn whole(source: &impl Source, arguments: &Arguments, mut facts: Facts) -> Resul
         Decoded::Text { text, encoding, hints } => {
             note_form(&mut facts, form, encoding, hints);
             if part {
-                let window = Shown { first: Some(1), from: form.mark as u64, length, end: End::Cut };
+                let window = Shown {
+                    first: Some(1),
+                    from: form.mark as u64,
+                    length,
+                    end: End::Cut,
+                };
                 note_window(&mut facts, &window, &text);
             } else if text.is_empty() {
                 facts.note = Some("the file is empty".to_owned());
@@ -161,14 +175,23 @@ fn ranged(source: &impl Source, arguments: &Arguments, part: Part, mut facts: Fa
         Part::Bytes { offset, length } => (None, lines::bytes(source, form, offset, length)),
     };
     let Window { bytes, from, end } = raw.map_err(failure::reading)?;
-    let mut shown = Shown { first, from, length: bytes.len() as u64, end };
+    let mut shown = Shown {
+        first,
+        from,
+        length: bytes.len() as u64,
+        end,
+    };
     let is_bytes = matches!(part, Part::Bytes { .. });
     let bytes = if is_bytes { trim(bytes, form, &mut shown) } else { bytes };
     match encoding::readable(bytes, form.encoding, arguments.encoding, true) {
         Decoded::Text { text, encoding, hints } => {
             note_form(&mut facts, form, encoding, hints);
             note_window(&mut facts, &shown, &text);
-            Ok(text_output(text, arguments.line_numbers.then_some(first).flatten(), &facts))
+            Ok(text_output(
+                text,
+                arguments.line_numbers.then_some(first).flatten(),
+                &facts,
+            ))
         }
         Decoded::Binary(_) if is_bytes => binary_range(source, facts, part, &head),
         Decoded::Binary(_) => {
@@ -229,7 +252,10 @@ fn note_window(facts: &mut Facts, shown: &Shown, text: &str) {
         End::Complete => return,
         End::Cut if shown.first.is_none() => {
             facts.truncated = true;
-            format!("only the last {} bytes are shown; go back with `byte_offset` and `byte_length`", shown.length)
+            format!(
+                "only the last {} bytes are shown; go back with `byte_offset` and `byte_length`",
+                shown.length
+            )
         }
         End::Cut => {
             facts.truncated = true;
@@ -240,10 +266,13 @@ fn note_window(facts: &mut Facts, shown: &Shown, text: &str) {
             let (from, size) = (shown.from, facts.size);
             format!("bytes {from} to {to} of {size} are shown; go on with {next}, or take the end with `tail`")
         }
-        End::PastEnd { lines } if shown.first.is_some() => {
-            format!("the range is past the end: the file has {lines} lines and {} bytes", facts.size)
+        End::Beyond { lines } if shown.first.is_some() => {
+            format!(
+                "the range is past the end: the file has {lines} lines and {} bytes",
+                facts.size
+            )
         }
-        End::PastEnd { .. } => format!("the range is past the end: the file has {} bytes", facts.size),
+        End::Beyond { .. } => format!("the range is past the end: the file has {} bytes", facts.size),
         End::OutOfReach { lines } => {
             facts.truncated = true;
             format!(
@@ -271,7 +300,8 @@ fn binary(source: &impl Source, mut facts: Facts, head: &[u8]) -> Result<Output,
         ));
         return Ok(output::with_note(Vec::new(), &facts, facts.note.as_deref()));
     }
-    let data = files::read_all(source).map_err(failure::reading)?;
+    // As much as may be shown and no more, should the file have grown meanwhile.
+    let data = source.read(0, BINARY_LIMIT as u32).map_err(failure::reading)?;
     Ok(output::with_note(vec![blob(data, media_type)], &facts, None))
 }
 
@@ -290,7 +320,10 @@ fn binary_range(source: &impl Source, mut facts: Facts, part: Part, head: &[u8])
 }
 
 fn blob(data: Vec<u8>, media_type: &str) -> Content {
-    Content::Binary(Blob { data, media_type: media_type.to_owned() })
+    Content::Binary(Blob {
+        data,
+        media_type: media_type.to_owned(),
+    })
 }
 
 fn text_output(text: String, first_line: Option<u64>, facts: &Facts) -> Output {

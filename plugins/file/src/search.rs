@@ -19,8 +19,10 @@ use crate::{output, path};
 /// How much text one answer holds, in bytes.
 const OUTPUT_LIMIT: usize = 1024 * 1024;
 
-/// How much is read in one search, in bytes. A narrower `path` or `name` gets further.
-const INPUT_LIMIT: u64 = 1024 * 1024 * 1024;
+/// How much is read in one search, in bytes, for plain text and for expressions: what the tool's fuel and time last
+/// for, so that a search which goes too far ends with what it found. A narrower `path` or `name` gets further.
+const TEXT_INPUT_LIMIT: u64 = 512 * 1024 * 1024;
+const REGEX_INPUT_LIMIT: u64 = 256 * 1024 * 1024;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,15 +79,10 @@ struct Metadata<'a> {
     notes: &'a Notes,
     binary_files: u64,
     /// Lines that match only in their other Unicode form.
-    #[serde(skip_serializing_if = "is_zero")]
-    normalised_matches: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    normalised_matches: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     on_disk_path: Option<&'a str>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(value: &u64) -> bool {
-    *value == 0
 }
 
 /// A search under way.
@@ -107,7 +104,11 @@ struct Search<'a, F> {
 
 pub(crate) fn run(files: &impl Files, arguments: &Arguments) -> Result<Output, Error> {
     let matcher = matcher(arguments)?;
-    let glob = arguments.name.as_deref().map(|name| Glob::new(name, arguments.case_sensitive)).transpose()?;
+    let glob = arguments
+        .name
+        .as_deref()
+        .map(|name| Glob::new(name, arguments.case_sensitive))
+        .transpose()?;
     let asked = path::normal(&arguments.path);
     let (kind, on_disk) = start(files, asked)?;
     let start = on_disk.as_deref().unwrap_or(asked);
@@ -132,7 +133,10 @@ pub(crate) fn run(files: &impl Files, arguments: &Arguments) -> Result<Output, E
         EntryKind::Directory => search.tree(&mut notes)?,
         EntryKind::Link | EntryKind::Other => {
             let message = format!("{start} is neither a file nor a directory");
-            return Err(failure::reading(Failure { reason: Reason::NotARegularFile, message }));
+            return Err(failure::reading(Failure {
+                reason: Reason::NotARegularFile,
+                message,
+            }));
         }
     }
     Ok(search.answer(asked, &notes, on_disk.as_deref()))
@@ -145,7 +149,15 @@ fn matcher(arguments: &Arguments) -> Result<Option<Matcher>, Error> {
         return Err(failure::invalid("neither `query` nor `name` is given", hint));
     }
     let (regex, case_sensitive) = (arguments.regex, arguments.case_sensitive);
-    query.map(|text| Matcher::new(&Query { text, regex, case_sensitive })).transpose()
+    query
+        .map(|text| {
+            Matcher::new(&Query {
+                text,
+                regex,
+                case_sensitive,
+            })
+        })
+        .transpose()
 }
 
 /// What the start is, and its name on disk if that differs. The virtual root is a directory.
@@ -160,7 +172,11 @@ pub(crate) fn start(files: &impl Files, path: &str) -> Result<(EntryKind, Option
 impl<F: Files> Search<'_, F> {
     fn tree(&mut self, notes: &mut Notes) -> Result<(), Error> {
         let hidden = self.arguments.include_hidden;
-        let options = walk::Options { depth: None, hidden, gitignore: self.arguments.respect_gitignore };
+        let options = walk::Options {
+            depth: None,
+            hidden,
+            gitignore: self.arguments.respect_gitignore,
+        };
         let (files, start) = (self.files, self.start);
         walk::walk(files, start, &options, notes, |notes, found| self.visit(notes, &found))
             .map_err(failure::reading)?;
@@ -171,7 +187,11 @@ impl<F: Files> Search<'_, F> {
     }
 
     fn visit(&mut self, notes: &mut Notes, found: &Found) -> ControlFlow<()> {
-        if self.glob.as_ref().is_some_and(|glob| !glob.matches(self.start, found.path)) {
+        if self
+            .glob
+            .as_ref()
+            .is_some_and(|glob| !glob.matches(self.start, found.path))
+        {
             return ControlFlow::Continue(());
         }
         if found.entry.kind == EntryKind::Other {
@@ -188,7 +208,11 @@ impl<F: Files> Search<'_, F> {
         {
             notes.skip_failed(found.path, &failure);
         }
-        if self.cut.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.cut.is_some() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     fn only_file(&mut self, path: &str) -> Result<(), Error> {
@@ -205,12 +229,17 @@ impl<F: Files> Search<'_, F> {
 
     fn take_name(&mut self, path: &str, kind: EntryKind) -> ControlFlow<()> {
         if self.matches >= self.arguments.max_results || self.text.len() >= OUTPUT_LIMIT {
-            self.cut = Some(if self.text.len() >= OUTPUT_LIMIT { "output" } else { "max_results" });
+            self.cut = Some(if self.text.len() >= OUTPUT_LIMIT {
+                "output"
+            } else {
+                "max_results"
+            });
             return ControlFlow::Break(());
         }
         self.matches += 1;
         self.text.push_str(path);
-        self.text.push_str(if kind == EntryKind::Directory { "/\n" } else { "\n" });
+        self.text
+            .push_str(if kind == EntryKind::Directory { "/\n" } else { "\n" });
         self.paths.push(path.to_owned());
         ControlFlow::Continue(())
     }
@@ -222,7 +251,7 @@ impl<F: Files> Search<'_, F> {
             context: self.arguments.context,
             matches: self.arguments.max_results - self.matches,
             output: OUTPUT_LIMIT.saturating_sub(self.text.len()),
-            input: INPUT_LIMIT.saturating_sub(self.bytes_read),
+            input: self.input_limit().saturating_sub(self.bytes_read),
         };
         let scanned = scan::scan(&source, matcher, &limits)?;
         self.searched += 1;
@@ -231,7 +260,7 @@ impl<F: Files> Search<'_, F> {
         self.by_form += scanned.by_form;
         self.matches += scanned.matches;
         self.cut = scanned.cut;
-        if self.bytes_read >= INPUT_LIMIT {
+        if self.bytes_read >= self.input_limit() {
             self.cut = self.cut.or(Some("bytes"));
         }
         if scanned.matches > 0 {
@@ -239,6 +268,11 @@ impl<F: Files> Search<'_, F> {
             self.write(path, &scanned);
         }
         Ok(())
+    }
+
+    fn input_limit(&self) -> u64 {
+        let is_text = !self.arguments.regex && self.arguments.case_sensitive;
+        if is_text { TEXT_INPUT_LIMIT } else { REGEX_INPUT_LIMIT }
     }
 
     /// `path:line: text` for a match and `path-line- text` for a line around it, as grep does.
@@ -268,11 +302,19 @@ impl<F: Files> Search<'_, F> {
             skipped: notes.skipped_count,
             paths: &self.paths,
         };
-        let metadata = Metadata { notes, binary_files: self.binary, normalised_matches: self.by_form, on_disk_path };
+        let metadata = Metadata {
+            notes,
+            binary_files: self.binary,
+            normalised_matches: (self.by_form > 0).then_some(self.by_form),
+            on_disk_path,
+        };
         let remark = self.remark(notes);
         let text = (!self.text.is_empty()).then(|| Content::Text(self.text.clone()));
         let output = output::with_note(text.into_iter().collect(), &facts, remark.as_deref());
-        Output { metadata: output::json(&metadata), ..output }
+        Output {
+            metadata: output::json(&metadata),
+            ..output
+        }
     }
 
     /// What a reader must know to judge the answer: that there is more, or why there is nothing.
@@ -282,9 +324,16 @@ impl<F: Files> Search<'_, F> {
         left_out.insert("names in .gitignore (see `respect_gitignore`)", notes.ignored);
         left_out.insert("hidden names (see `include_hidden`)", notes.hidden);
         left_out.insert("binary files", self.binary);
-        let left_out: Vec<String> =
-            left_out.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
-        let left_out = if left_out.is_empty() { String::new() } else { format!("; left out: {}", left_out.join(", ")) };
+        let left_out: Vec<String> = left_out
+            .into_iter()
+            .filter(|(_, n)| *n > 0)
+            .map(|(what, n)| format!("{n} {what}"))
+            .collect();
+        let left_out = if left_out.is_empty() {
+            String::new()
+        } else {
+            format!("; left out: {}", left_out.join(", "))
+        };
         match self.cut {
             Some("max_results") => Some(format!(
                 "the first {} matches are shown and there are more; narrow `path`, `name` or `query`",

@@ -1,0 +1,184 @@
+//! What can be said on the command line?
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// The runtime between an AI agent and the world: every tool call looked up, routed, permitted, validated, run in a
+/// sandbox, shaped and written down.
+#[derive(Debug, Parser)]
+#[command(name = "hermes-dispatch", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    /// A configuration file in place of the user's own
+    #[arg(long, global = true, env = "HERMES_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The directory that tools see as /workspace [default: the current one]
+    #[arg(long, global = true, env = "HERMES_WORKSPACE", value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Another directory that tools may reach, as NAME=DIR[:ro|rw]
+    #[arg(long, global = true, value_name = "NAME=DIR[:ro|rw]")]
+    pub(crate) grant: Vec<String>,
+    /// The role to act in, one that your configuration names
+    #[arg(long, global = true, env = "HERMES_ROLE", value_name = "ROLE")]
+    pub(crate) role: Option<String>,
+    /// The workflow that the calls belong to
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) workflow: Option<String>,
+    /// Whether the agent explores or follows the workflow
+    #[arg(long, global = true, value_enum)]
+    pub(crate) mode: Option<ModeArgument>,
+    /// What the calls are for
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub(crate) purpose: Option<String>,
+    /// What the agent works on; ranks results, changes no decision
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub(crate) task: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgument,
+    /// Say on standard error what the runtime does
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The form of answers.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct OutputArgument {
+    /// How answers are printed [default: text on a terminal, json elsewhere]
+    #[arg(id = "output", long = "output", short = 'o', global = true, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
+}
+
+impl OutputArgument {
+    pub(crate) fn format(self) -> Format {
+        use std::io::IsTerminal;
+        let usual = if std::io::stdout().is_terminal() { Format::Text } else { Format::Json };
+        self.format.unwrap_or(usual)
+    }
+}
+
+/// The form of answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// One indented JSON document
+    Json,
+    /// One JSON document a line
+    Ndjson,
+}
+
+/// How the agent works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeArgument {
+    /// It looks around
+    Explore,
+    /// It follows a workflow
+    Workflow,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make one call, or many
+    Call(CallArguments),
+    /// See which tools there are
+    #[command(subcommand)]
+    Tools(ToolsCommand),
+    /// Read and check the journal
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    /// See the settings in force
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Let the hermes.toml of the workspace name plugins and tools, as its files are now
+    Trust(TrustArguments),
+    /// Check that everything the runtime needs is there
+    Doctor,
+    /// Print the completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man {
+        /// Write one page for each command into a directory
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+}
+
+/// One call, or many.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hermes-dispatch call file_read path=README.md
+  hermes-dispatch call file_search query=TODO max_results=5
+  hermes-dispatch call file_read --args '{\"path\": \"README.md\", \"limit\": 3}'
+  echo '{\"tool\": \"file_list\", \"args\": {}}' | hermes-dispatch call --batch -")]
+pub(crate) struct CallArguments {
+    /// The tool's name
+    #[arg(required_unless_present = "batch")]
+    pub(crate) tool: Option<String>,
+    /// Arguments: key=text, or key:=JSON
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) pairs: Vec<String>,
+    /// All arguments as one JSON object
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["pairs", "args_file"])]
+    pub(crate) args: Option<String>,
+    /// All arguments as one JSON object from a file, or `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "pairs")]
+    pub(crate) args_file: Option<PathBuf>,
+    /// Many calls, one `{"tool": …, "args": {…}}` a line, from a file or `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tool", "pairs", "args", "args_file"])]
+    pub(crate) batch: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsCommand {
+    /// List the tools
+    List {
+        /// Also those that the role may not call
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show one tool's manifest and schema
+    Show {
+        /// Its name or alias
+        tool: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// List the last outcomes, the newest last
+    List {
+        /// How many
+        #[arg(long, short = 'n', default_value_t = 20)]
+        limit: u32,
+    },
+    /// Show all that was written about one call
+    Show {
+        /// Its id, or the beginning of it
+        call_id: String,
+    },
+    /// Check that no record was changed, added or taken away
+    Verify,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show the settings in force
+    Show {
+        /// And where each comes from
+        #[arg(long)]
+        origin: bool,
+    },
+}
+
+/// Trusting a project.
+#[derive(Debug, Args)]
+pub(crate) struct TrustArguments {
+    /// Take the trust back
+    #[arg(long)]
+    pub(crate) revoke: bool,
+}

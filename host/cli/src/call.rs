@@ -1,0 +1,171 @@
+//! Making calls: one, or many in one session.
+
+use crate::args::{Arguments, CallArguments, Format};
+use crate::failure::Failure;
+use crate::{identity, output, setup};
+use hermes_runtime::call::{self, Call};
+use hermes_runtime::{Envelope, Runtime};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::io::{BufRead, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What the process exits with when the person gives up.
+const CANCELLED: u8 = 130;
+/// Longest line of a batch and longest arguments, in bytes.
+const LONGEST: u64 = 32 << 20;
+
+pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Result<u8, Failure> {
+    let setup = setup::load(arguments)?;
+    let caller = identity::caller(arguments, &setup.loaded.config)?;
+    let situation = identity::situation(arguments, &setup.loaded.config)?;
+    let one = match &command.batch {
+        None => Some((command.tool.clone().unwrap_or_default(), args_text(command)?)),
+        Some(_) => None,
+    };
+    let runtime = setup::start(setup)?;
+    let session: Arc<str> = format!("command:{}", std::process::id()).into();
+    let make = |tool: String, text: String| Call {
+        tool,
+        args: call::Arguments::Json(text),
+        caller: caller.clone(),
+        situation: situation.clone(),
+        session: session.clone(),
+        progress: None,
+    };
+    let code = match (one, &command.batch) {
+        (Some((tool, text)), _) => {
+            let envelope = call_or_give_up(&runtime, make(tool, text)).await;
+            print_one(envelope, arguments.output.format())
+        }
+        (None, Some(file)) => batch(&runtime, file, arguments.output.format(), make).await?,
+        (None, None) => return Err(Failure::usage("name a tool, or give `--batch FILE`")),
+    };
+    if !runtime.flush().await {
+        output::warn("the last records could not be written to the journal; `hermes-dispatch doctor` says why");
+    }
+    Ok(code)
+}
+
+/// The answer, or nothing if the person pressed Ctrl-C, which ends the call and leaves its record.
+async fn call_or_give_up(runtime: &Runtime, call: Call) -> Option<Envelope> {
+    let (sender, mut progress) = tokio::sync::mpsc::channel(16);
+    let mut running = std::pin::pin!(runtime.call(Call { progress: Some(sender), ..call }));
+    loop {
+        tokio::select! {
+            injection = &mut running => return Some(injection.envelope),
+            _ = tokio::signal::ctrl_c() => return None,
+            Some(update) = progress.recv() => output::progress(&update),
+        }
+    }
+}
+
+fn print_one(envelope: Option<Envelope>, format: Format) -> u8 {
+    match envelope {
+        Some(envelope) => {
+            output::envelope(&envelope, format);
+            envelope.exit_code()
+        }
+        None => CANCELLED,
+    }
+}
+
+/// Runs the calls of a file in order. The exit code is that of the first one that failed.
+async fn batch(
+    runtime: &Runtime,
+    file: &Path,
+    format: Format,
+    make: impl Fn(String, String) -> Call,
+) -> Result<u8, Failure> {
+    let format = if format == Format::Json { Format::Ndjson } else { format };
+    let mut reader = open(file)?;
+    let mut code = 0;
+    for number in 1.. {
+        let mut line = String::new();
+        let read = reader.by_ref().take(LONGEST).read_line(&mut line);
+        if read.map_err(|error| Failure::usage(format!("line {number} of the batch cannot be read: {error}")))? == 0 {
+            return Ok(code);
+        }
+        if line.trim().is_empty() {
+            continue;
+        }
+        let wanted: BatchLine = serde_json::from_str(&line)
+            .map_err(|error| Failure::usage(format!("line {number} of the batch is no call: {error}")))?;
+        let args = wanted.args.map_or("{}".to_owned(), |args| args.get().to_owned());
+        match print_one(call_or_give_up(runtime, make(wanted.tool, args)).await, format) {
+            CANCELLED => return Ok(CANCELLED),
+            ended if code == 0 => code = ended,
+            _ => {}
+        }
+    }
+    Ok(code)
+}
+
+/// One call of a batch. The arguments stay text until validation parses them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BatchLine {
+    tool: String,
+    args: Option<Box<RawValue>>,
+}
+
+fn open(file: &Path) -> Result<Box<dyn BufRead>, Failure> {
+    if file == Path::new("-") {
+        return Ok(Box::new(std::io::stdin().lock()));
+    }
+    let open = std::fs::File::open(file)
+        .map_err(|error| Failure::usage(format!("`{}` cannot be opened: {error}", file.display())))?;
+    Ok(Box::new(std::io::BufReader::new(open)))
+}
+
+fn args_text(command: &CallArguments) -> Result<String, Failure> {
+    if let Some(text) = &command.args {
+        return Ok(text.clone());
+    }
+    if let Some(file) = &command.args_file {
+        let mut text = String::new();
+        open(file)?
+            .take(LONGEST)
+            .read_to_string(&mut text)
+            .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", file.display())))?;
+        return Ok(text);
+    }
+    from_pairs(&command.pairs)
+}
+
+/// JSON text from `key=text` and `key:=JSON`. A key given twice stays twice, so that validation refuses it.
+fn from_pairs(pairs: &[String]) -> Result<String, Failure> {
+    let mut members = Vec::new();
+    for pair in pairs {
+        let wrong = || Failure::usage(format!("`{pair}` is neither key=text nor key:=JSON"));
+        let (key, value) = pair.split_once('=').ok_or_else(wrong)?;
+        let (key, value) = match key.strip_suffix(':') {
+            Some(key) => {
+                let json: Box<RawValue> = serde_json::from_str(value).map_err(|_| wrong())?;
+                (key, json.get().to_owned())
+            }
+            None => (key, Value::from(value).to_string()),
+        };
+        members.push(format!("{}:{value}", Value::from(key)));
+    }
+    Ok(format!("{{{}}}", members.join(",")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_become_json_and_hide_nothing() {
+        let check = |pairs: &[&str], expect: &str| {
+            let pairs: Vec<String> = pairs.iter().map(|pair| (*pair).to_owned()).collect();
+            assert_eq!(from_pairs(&pairs).ok().as_deref(), Some(expect));
+        };
+        check(&["path=a=b", "n:=3"], r#"{"path":"a=b","n":3}"#);
+        check(&["path=a", "path=b"], r#"{"path":"a","path":"b"}"#);
+        assert!(from_pairs(&["path".into()]).is_err());
+        assert!(from_pairs(&["n:=x".into()]).is_err());
+    }
+}

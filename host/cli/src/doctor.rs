@@ -1,0 +1,86 @@
+//! Is everything there that the runtime needs? Looks at each part and says what to do about what is missing.
+
+use crate::args::{Arguments, Format};
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+use crate::{BUILT_IN, identity, output, setup};
+use hermes_runtime::Runtime;
+use hermes_runtime::injection::audit::Reader;
+use serde::Serialize;
+
+/// What one check came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Ok,
+    Note,
+    Fault,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    what: &'static str,
+    verdict: Verdict,
+    found: String,
+}
+
+pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
+    let mut checks = Vec::new();
+    let mut add = |what, verdict, found: String| checks.push(Check { what, verdict, found });
+    let setup = setup::load(arguments)?;
+    let files: Vec<String> = setup.files.iter().map(|origin| format!("{origin:?}")).collect();
+    let files = if files.is_empty() { "none; the safe defaults are in force".to_owned() } else { files.join(", ") };
+    add("configuration", Verdict::Ok, files);
+    match &setup.no_workspace {
+        None => add("workspace", Verdict::Ok, setup.loaded.config.grants["workspace"].path.display().to_string()),
+        Some(why) => add("workspace", Verdict::Note, why.clone()),
+    }
+    let caller = identity::caller(arguments, &setup.loaded.config)?;
+    add("identity", Verdict::Ok, format!("{} in role {}", caller.id, caller.role));
+    let terminal = Terminal::open().is_some();
+    let asked = if terminal { "this terminal can be asked" } else { "no terminal: calls that need a person are refused" };
+    add("approval", if terminal { Verdict::Ok } else { Verdict::Note }, asked.into());
+    match BUILT_IN.len() {
+        0 => add("built-in plugins", Verdict::Fault, "none; build them with `./just plugins`, then build this program".into()),
+        count => add("built-in plugins", Verdict::Ok, count.to_string()),
+    }
+    let state = setup.loaded.config.state_dir.clone();
+    let cache = setup.loaded.config.cache_dir.clone();
+    match Runtime::start(setup.loaded.config, BUILT_IN, None) {
+        Ok(runtime) => {
+            let tools = runtime.registry().tools().count();
+            add("engine", Verdict::Ok, format!("{} adapters, {tools} tools", runtime.adapters().all().count()));
+            for fault in runtime.faults() {
+                add("plugins and tools", Verdict::Fault, fault.to_string());
+            }
+            let written = runtime.flush().await;
+            let verdict = if written { Verdict::Ok } else { Verdict::Fault };
+            add("journal", verdict, state.display().to_string());
+        }
+        Err(error) => add("engine and journal", Verdict::Fault, error.to_string()),
+    }
+    add("compiled components", Verdict::Ok, cache.display().to_string());
+    match Reader::open(&state).and_then(|reader| reader.verify()) {
+        Ok(found) => match found.broken {
+            None => add("audit chain", Verdict::Ok, format!("{} records, unbroken", found.records)),
+            Some((seq, why)) => add("audit chain", Verdict::Fault, format!("record {seq}: {why}")),
+        },
+        Err(error) => add("audit chain", Verdict::Note, error.to_string()),
+    }
+    print(&checks, arguments.output.format());
+    Ok(if checks.iter().any(|check| check.verdict == Verdict::Fault) { 4 } else { 0 })
+}
+
+fn print(checks: &[Check], format: Format) {
+    if format != Format::Text {
+        return output::document(&checks, format);
+    }
+    for check in checks {
+        let mark = match check.verdict {
+            Verdict::Ok => "ok   ",
+            Verdict::Note => "note ",
+            Verdict::Fault => "FAULT",
+        };
+        output::line(&crate::terminal::printable_lines(&format!("{mark} {:<20} {}", check.what, check.found)));
+    }
+}

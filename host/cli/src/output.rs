@@ -1,0 +1,187 @@
+//! How are answers shown? Text for people, with nothing in it that could deceive a terminal; JSON for programs.
+
+use crate::args::Format;
+use crate::failure::Failure;
+use crate::terminal::printable_lines;
+use hermes_runtime::Envelope;
+use hermes_runtime::call::Progress;
+use hermes_runtime::document::Fault;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::io::{IsTerminal, Write};
+
+/// Prints one answer.
+pub(crate) fn envelope(envelope: &Envelope, format: Format) {
+    match format {
+        Format::Json | Format::Ndjson => document(envelope, format),
+        Format::Text => text_envelope(envelope),
+    }
+}
+
+/// Prints something as one JSON document.
+pub(crate) fn document(value: &impl Serialize, format: Format) {
+    let text = match format {
+        Format::Ndjson => serde_json::to_string(value),
+        Format::Json | Format::Text => serde_json::to_string_pretty(value),
+    };
+    match text {
+        Ok(text) => line(&text),
+        Err(error) => warn(&format!("the answer cannot be printed: {error}")),
+    }
+}
+
+/// Prints one line. A reader that has gone away is no failure.
+pub(crate) fn line(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+fn text_envelope(envelope: &Envelope) {
+    print_data(&envelope.data);
+    let metadata = &envelope.metadata;
+    let err = Style::new();
+    for warning in &metadata.warnings {
+        warn(warning);
+    }
+    if let Some(truncation) = &metadata.truncation {
+        warn(&format!("{} of {} bytes are shown: {}", truncation.kept, truncation.total, truncation.reason));
+    }
+    let risk = metadata.risk.as_ref().map_or(String::new(), |risk| format!(" · {} risk", risk.level));
+    let tail = format!("{}{risk} · {:.1} ms · audit {}", metadata.tool, metadata.duration_ms, metadata.audit_id);
+    match &envelope.error {
+        None => eprintln!("{}", err.dim(&format!("ok · {}", printable_lines(&tail)))),
+        Some(error) => {
+            eprintln!("{} {}", err.bold(&format!("{} {}:", error.code, error.kind.name())), printable_lines(&error.message));
+            for problem in &error.problems {
+                let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                let path = if problem.path.is_empty() { "/" } else { &problem.path };
+                let text = format!("  {path}: expected {}, received {}{hint}", problem.expected, problem.received);
+                eprintln!("{}", printable_lines(&text));
+            }
+            if let Some(hint) = &error.hint {
+                eprintln!("  {}", printable_lines(hint));
+            }
+            eprintln!("{}", err.dim(&printable_lines(&tail)));
+        }
+    }
+}
+
+/// The text of a result as it is, with its facts after it; anything else as JSON.
+fn print_data(data: &Value) {
+    match data {
+        Value::Null => {}
+        Value::String(text) => print_text(text),
+        Value::Object(members) if members.get("text").is_some_and(Value::is_string) => {
+            let text = members.get("text").and_then(Value::as_str).unwrap_or_default();
+            print_text(text);
+        }
+        other => document(other, Format::Json),
+    }
+}
+
+fn print_text(text: &str) {
+    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    let _ = write!(std::io::stdout(), "{}{end}", printable_lines(text));
+}
+
+/// Says on standard error how far a call has come.
+pub(crate) fn progress(update: &Progress) {
+    if std::io::stderr().is_terminal() {
+        let total = update.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        eprintln!("… {}{total} {}", update.done, update.message.as_deref().unwrap_or_default());
+    }
+}
+
+/// Says something on standard error that the reader should know.
+pub(crate) fn warn(text: &str) {
+    eprintln!("{} {}", Style::new().bold("note:"), printable_lines(text));
+}
+
+/// Shows mistakes in files on standard error.
+pub(crate) fn faults(faults: &[Fault]) {
+    for fault in faults {
+        eprintln!("{:?}", miette::Report::new(Snippet::of(fault)));
+    }
+}
+
+/// Says why the command did not work.
+pub(crate) fn failure(failure: &Failure, format: Format) {
+    if format == Format::Text || !failure.faults.is_empty() && std::io::stderr().is_terminal() {
+        faults(&failure.faults);
+        eprintln!("{} {}", Style::new().bold("error:"), printable_lines(&failure.message));
+    } else {
+        let text = json!({ "error": { "message": failure.message, "exit": failure.exit, "faults": failure.faults } });
+        eprintln!("{text}");
+    }
+}
+
+/// Whether a stream gets colours.
+pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+struct Style {
+    colours: bool,
+}
+
+impl Style {
+    fn new() -> Style {
+        Style { colours: colours(&std::io::stderr()) }
+    }
+
+    fn dim(&self, text: &str) -> String {
+        if self.colours { format!("\x1b[2m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn bold(&self, text: &str) -> String {
+        if self.colours { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// A mistake with the lines around it, as far as the file can be read.
+#[derive(Debug)]
+struct Snippet {
+    message: String,
+    hint: Option<String>,
+    source: Option<miette::NamedSource<String>>,
+    at: Option<usize>,
+}
+
+impl Snippet {
+    fn of(fault: &Fault) -> Snippet {
+        let text = std::fs::read_to_string(&fault.file).ok().filter(|_| fault.line > 0);
+        let at = text.as_ref().map(|text| {
+            let line_start: usize = text.split_inclusive('\n').take(fault.line - 1).map(str::len).sum();
+            line_start + text[line_start..].chars().take(fault.column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
+        });
+        let place = if text.is_none() { format!("{}: ", fault.file.display()) } else { String::new() };
+        Snippet {
+            message: format!("{place}{}", fault.message),
+            hint: fault.hint.clone(),
+            source: text.map(|text| miette::NamedSource::new(fault.file.display().to_string(), text)),
+            at,
+        }
+    }
+}
+
+impl std::fmt::Display for Snippet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Snippet {}
+
+impl miette::Diagnostic for Snippet {
+    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
+        self.hint.as_ref().map(|hint| Box::new(hint) as Box<dyn std::fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        self.source.as_ref().map(|source| source as &dyn miette::SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = miette::LabeledSpan> + '_>> {
+        let at = self.at?;
+        Some(Box::new(std::iter::once(miette::LabeledSpan::new(Some("here".into()), at, 1))))
+    }
+}

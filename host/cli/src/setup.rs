@@ -1,0 +1,169 @@
+//! From which files, options and folders is the runtime put together?
+
+use crate::args::Arguments;
+use crate::failure::Failure;
+use crate::{BUILT_IN, identity, output, terminal, trust};
+use hermes_runtime::config::{Access, Config, Grant, Loaded, Origin, Source};
+use hermes_runtime::permission::approval::Approver;
+use hermes_runtime::{Runtime, permission::target::path};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Folders that hold a system or many people's files; no workspace.
+const SYSTEM: &[&str] = &[
+    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
+    "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var",
+];
+
+/// The settings in force and what was noticed while they were put together.
+pub(crate) struct Setup {
+    pub(crate) loaded: Loaded,
+    /// The configuration files that were read.
+    pub(crate) files: Vec<Origin>,
+    /// Why there is no workspace, if there is none.
+    pub(crate) no_workspace: Option<String>,
+}
+
+/// Reads all configuration and grants the workspace.
+pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
+    let folders = Folders::of_this_user()?;
+    let workspace = workspace(arguments)?;
+    let mut sources = vec![];
+    sources.extend(read(Path::new("/etc/hermes-dispatch/config.toml"), Origin::System)?);
+    let user = match &arguments.config {
+        Some(file) => {
+            let file = absolute(file)?;
+            Some(read(&file, Origin::User)?.ok_or_else(|| Failure::usage(format!("there is no configuration file `{}`", file.display())))?)
+        }
+        None => read(&folders.config.join("config.toml"), Origin::User)?,
+    };
+    let mut base = Config::new(&folders.state, &folders.cache);
+    base.protected.extend([folders.config.clone(), "/etc/hermes-dispatch".into()]);
+    let user_file = user.as_ref().map(file_of);
+    base.protected.extend(user_file.clone());
+    sources.extend(user);
+    if let Ok(folder) = &workspace {
+        base.protected.insert(folder.join("hermes.toml"));
+        let project = folder.join("hermes.toml");
+        if user_file.as_deref() != Some(&project) && let Some(mut source) = read(&project, Origin::Project)? {
+            source.trusted = trust::is_trusted(&folders.state, folder, &source.text);
+            sources.push(source);
+        }
+    }
+    let files = sources.iter().map(|source| source.origin.clone()).collect();
+    let mut loaded = Config::load(base, &sources)?;
+    let mut no_workspace = None;
+    match workspace {
+        Ok(path) => grant(&mut loaded, Config::WORKSPACE, Grant { path, mode: Access::ReadWrite }),
+        Err(why) => no_workspace = Some(why),
+    }
+    for text in &arguments.grant {
+        let (name, wanted) = parse_grant(text)?;
+        identity::allow_grant(&loaded.config, &name, &wanted)?;
+        grant(&mut loaded, &name, wanted);
+    }
+    Ok(Setup { loaded, files, no_workspace })
+}
+
+/// Starts the runtime. What is wrong with plugins and tools is said on standard error; the good ones are in service.
+pub(crate) fn start(setup: Setup) -> Result<Arc<Runtime>, Failure> {
+    if BUILT_IN.is_empty() {
+        output::warn("this program was built without components (run `./just plugins` before building it)");
+    }
+    if let Some(why) = &setup.no_workspace {
+        output::warn(why);
+    }
+    let approver = terminal::Terminal::open().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
+    let runtime = Runtime::start(setup.loaded.config, BUILT_IN, approver)?;
+    output::faults(runtime.faults());
+    Ok(Arc::new(runtime))
+}
+
+fn grant(loaded: &mut Loaded, name: &str, grant: Grant) {
+    loaded.origins.insert(format!("grants.{name}.path"), Origin::Flag);
+    loaded.origins.insert(format!("grants.{name}.mode"), Origin::Flag);
+    loaded.config.grants.insert(name.to_owned(), grant);
+}
+
+fn parse_grant(text: &str) -> Result<(String, Grant), Failure> {
+    let wrong = || Failure::usage(format!("`--grant {text}` is not of the form NAME=DIR[:ro|rw]"));
+    let (name, rest) = text.split_once('=').ok_or_else(wrong)?;
+    let (path, mode) = match (rest.strip_suffix(":rw"), rest.strip_suffix(":ro")) {
+        (Some(path), _) => (path, Access::ReadWrite),
+        (None, Some(path)) => (path, Access::ReadOnly),
+        (None, None) => (rest, Access::ReadOnly),
+    };
+    let good = !name.is_empty() && !name.contains('/') && !path.is_empty();
+    good.then_some(()).ok_or_else(wrong)?;
+    Ok((name.to_owned(), Grant { path: absolute(Path::new(path))?, mode }))
+}
+
+/// The workspace, or why there is none.
+fn workspace(arguments: &Arguments) -> Result<Result<PathBuf, String>, Failure> {
+    let folder = match &arguments.workspace {
+        Some(folder) => folder.canonicalize().map_err(|error| {
+            Failure::usage(format!("the workspace `{}` cannot be used: {error}", folder.display()))
+        })?,
+        None => std::env::current_dir().map_err(|error| Failure::usage(format!("the current folder is gone: {error}")))?,
+    };
+    let home = std::env::home_dir();
+    let is_system = SYSTEM.iter().any(|system| folder == Path::new(system));
+    if is_system || Some(&folder) == home.as_ref() || !folder.is_dir() {
+        return Ok(Err(format!(
+            "`{}` is too much to hand to tools, so no file tool is served; add `--workspace DIR` with a project's folder",
+            folder.display()
+        )));
+    }
+    Ok(Ok(folder))
+}
+
+fn read(file: &Path, origin: fn(PathBuf) -> Origin) -> Result<Option<Source>, Failure> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Some(Source { origin: origin(file.to_owned()), text, trusted: false })),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::usage(format!("the configuration `{}` cannot be read: {error}", file.display()))),
+    }
+}
+
+fn file_of(source: &Source) -> PathBuf {
+    match &source.origin {
+        Origin::User(file) | Origin::Project(file) | Origin::System(file) => file.clone(),
+        Origin::Flag | Origin::Environment | Origin::Default => PathBuf::new(),
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| Failure::usage(format!("`{}` is no path: {error}", path.display())))
+}
+
+/// Whether one directory is another one or lies beneath it.
+pub(crate) fn is_within(inner: &Path, outer: &Path) -> bool {
+    match (inner.canonicalize(), outer.canonicalize()) {
+        (Ok(inner), Ok(outer)) => path::is_beneath(&inner.to_string_lossy(), &outer.to_string_lossy()),
+        _ => false,
+    }
+}
+
+/// The folders of this user, by the XDG rules.
+pub(crate) struct Folders {
+    pub(crate) config: PathBuf,
+    pub(crate) state: PathBuf,
+    pub(crate) cache: PathBuf,
+}
+
+impl Folders {
+    pub(crate) fn of_this_user() -> Result<Folders, Failure> {
+        let home = std::env::home_dir();
+        let folder = |variable: &str, usual: &str| {
+            let set = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+            set.or_else(|| home.as_ref().map(|home| home.join(usual)))
+                .map(|folder| folder.join("hermes-dispatch"))
+                .ok_or_else(|| Failure::usage(format!("neither HOME nor {variable} says where this user's files are")))
+        };
+        Ok(Folders {
+            config: folder("XDG_CONFIG_HOME", ".config")?,
+            state: folder("XDG_STATE_HOME", ".local/state")?,
+            cache: folder("XDG_CACHE_HOME", ".cache")?,
+        })
+    }
+}
