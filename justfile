@@ -7,6 +7,7 @@ tools := cache / 'tools'
 sudo := if `id -u` == '0' { '' } else { 'sudo' }
 
 # Checkouts share one folder, because compiling Wasmtime once is slow enough.
+# Every recipe builds the whole workspace: a selection of packages has other features and compiles Wasmtime again.
 export CARGO_TARGET_DIR := env('CARGO_TARGET_DIR', cache / 'target')
 
 # The command embeds the components that it finds here when it is compiled.
@@ -21,7 +22,7 @@ default:
 # See the runtime at work, from a tool call to the audit record
 demo: setup-host plugins
     @echo 'demo: building the command; the first time takes 15 to 25 minutes on two cores, because Wasmtime is compiled' >&2
-    cargo build -p hermes-dispatch
+    cargo build --workspace
     host/runtime/examples/demo/run.sh
 
 # Run every test
@@ -59,7 +60,7 @@ plugins:
 
 # Measure the runtime; the dev profile is optimised and already compiled
 bench: setup-host plugins
-    cargo bench --profile dev -p hermes-runtime
+    cargo bench --profile dev --workspace --bench dispatch
 
 # Build the documentation
 doc: setup-host

@@ -302,6 +302,9 @@ pub struct Backend {
     pub type_: String,
     /// The name of the adapter, one of those that its `adapter.toml` declares.
     pub adapter: String,
+    /// What the component calls the tool, if that is not the tool's own name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
 }
 
 /// How a tool's results are shaped.

@@ -50,6 +50,8 @@ pub struct Tool {
     pub target: Option<Target>,
     /// The adapter that runs it.
     pub adapter: String,
+    /// What the adapter's component calls it.
+    pub name_in_component: String,
     /// How long one attempt may take.
     pub timeout: Option<Duration>,
     /// What one attempt may use up.
@@ -106,6 +108,7 @@ fn check(
         effect: manifest.effect.unwrap_or(UNDECLARED),
         target: manifest.target.clone(),
         adapter: manifest.backend.adapter.clone(),
+        name_in_component: manifest.backend.tool.clone().unwrap_or_else(|| manifest.name.clone()),
         timeout: manifest.timeout_ms.map(Duration::from_millis),
         limits: manifest.limits.clone(),
         budget_tokens: manifest.result.as_ref().and_then(|result| result.budget_tokens),

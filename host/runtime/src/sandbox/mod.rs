@@ -115,7 +115,7 @@ async fn attempt(
     let _tick = sandbox.ticking.hold();
     let started = Instant::now();
     let call = wit::Call {
-        tool: run.tool.name.to_string(),
+        tool: run.tool.name_in_component.clone(),
         args: args.canonical().to_owned(),
         context: wit::Context {
             call_id: run.call_id.to_owned(),
