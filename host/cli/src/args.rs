@@ -45,14 +45,25 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct OutputArgument {
     /// How answers are printed [default: text on a terminal, json elsewhere]
-    #[arg(id = "output", long = "output", short = 'o', global = true, value_enum, value_name = "FORMAT")]
+    #[arg(
+        id = "output",
+        long = "output",
+        short = 'o',
+        global = true,
+        value_enum,
+        value_name = "FORMAT"
+    )]
     format: Option<Format>,
 }
 
 impl OutputArgument {
     pub(crate) fn format(self) -> Format {
         use std::io::IsTerminal;
-        let usual = if std::io::stdout().is_terminal() { Format::Text } else { Format::Json };
+        let usual = if std::io::stdout().is_terminal() {
+            Format::Text
+        } else {
+            Format::Json
+        };
         self.format.unwrap_or(usual)
     }
 }

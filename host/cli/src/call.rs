@@ -52,7 +52,10 @@ pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Resul
 /// The answer, or nothing if the person pressed Ctrl-C, which ends the call and leaves its record.
 async fn call_or_give_up(runtime: &Runtime, call: Call) -> Option<Envelope> {
     let (sender, mut progress) = tokio::sync::mpsc::channel(16);
-    let mut running = std::pin::pin!(runtime.call(Call { progress: Some(sender), ..call }));
+    let mut running = std::pin::pin!(runtime.call(Call {
+        progress: Some(sender),
+        ..call
+    }));
     loop {
         tokio::select! {
             injection = &mut running => return Some(injection.envelope),

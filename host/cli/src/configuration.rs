@@ -12,16 +12,27 @@ pub(crate) fn run(arguments: &Arguments, command: &ConfigCommand) -> Result<u8, 
     let settings = flatten(&setup.loaded);
     let format = arguments.output.format();
     if format != Format::Text {
-        let origins = settings.iter().map(|(key, value, origin)| {
-            json!({ "key": key, "value": value, "origin": said(origin) })
-        });
-        let values: Map<String, Value> = settings.iter().map(|(key, value, _)| (key.clone(), value.clone())).collect();
-        let document = if *origin { origins.collect() } else { Value::Object(values) };
+        let origins = settings
+            .iter()
+            .map(|(key, value, origin)| json!({ "key": key, "value": value, "origin": said(origin) }));
+        let values: Map<String, Value> = settings
+            .iter()
+            .map(|(key, value, _)| (key.clone(), value.clone()))
+            .collect();
+        let document = if *origin {
+            origins.collect()
+        } else {
+            Value::Object(values)
+        };
         output::document(&document, format);
         return Ok(0);
     }
     for (key, value, from) in &settings {
-        let from = if *origin { format!("  # {}", said(from)) } else { String::new() };
+        let from = if *origin {
+            format!("  # {}", said(from))
+        } else {
+            String::new()
+        };
         output::line(&format!("{key} = {value}{from}"));
     }
     Ok(0)
@@ -33,17 +44,29 @@ fn flatten(loaded: &Loaded) -> Vec<(String, Value, Origin)> {
     let mut rows = Vec::new();
     walk("", &tree, &mut rows);
     let origin = |key: &str| {
-        let set = loaded.origins.get(key).or_else(|| loaded.origins.get(key.split('.').next().unwrap_or_default()));
+        let set = loaded
+            .origins
+            .get(key)
+            .or_else(|| loaded.origins.get(key.split('.').next().unwrap_or_default()));
         set.cloned().unwrap_or(Origin::Default)
     };
-    rows.into_iter().map(|(key, value)| { let origin = origin(&key); (key, value, origin) }).collect()
+    rows.into_iter()
+        .map(|(key, value)| {
+            let origin = origin(&key);
+            (key, value, origin)
+        })
+        .collect()
 }
 
 fn walk(prefix: &str, value: &Value, rows: &mut Vec<(String, Value)>) {
     match value.as_object().filter(|members| !members.is_empty()) {
         Some(members) => {
             for (key, member) in members {
-                let dotted = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                let dotted = if prefix.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{prefix}.{key}")
+                };
                 walk(&dotted, member, rows);
             }
         }

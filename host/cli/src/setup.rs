@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// Folders that hold a system or many people's files; no workspace.
 const SYSTEM: &[&str] = &[
-    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
-    "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var",
+    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt", "/proc", "/root",
+    "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var",
 ];
 
 /// The settings in force and what was noticed while they were put together.
@@ -33,19 +33,25 @@ pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
     let user = match &arguments.config {
         Some(file) => {
             let file = absolute(file)?;
-            Some(read(&file, Origin::User)?.ok_or_else(|| Failure::usage(format!("there is no configuration file `{}`", file.display())))?)
+            Some(
+                read(&file, Origin::User)?
+                    .ok_or_else(|| Failure::usage(format!("there is no configuration file `{}`", file.display())))?,
+            )
         }
         None => read(&folders.config.join("config.toml"), Origin::User)?,
     };
     let mut base = Config::new(&folders.state, &folders.cache);
-    base.protected.extend([folders.config.clone(), "/etc/hermes-dispatch".into()]);
+    base.protected
+        .extend([folders.config.clone(), "/etc/hermes-dispatch".into()]);
     let user_file = user.as_ref().map(file_of);
     base.protected.extend(user_file.clone());
     sources.extend(user);
     if let Ok(folder) = &workspace {
         base.protected.insert(folder.join("hermes.toml"));
         let project = folder.join("hermes.toml");
-        if user_file.as_deref() != Some(&project) && let Some(mut source) = read(&project, Origin::Project)? {
+        if user_file.as_deref() != Some(&project)
+            && let Some(mut source) = read(&project, Origin::Project)?
+        {
             source.trusted = trust::is_trusted(&folders.state, folder, &source.text);
             sources.push(source);
         }
@@ -54,7 +60,14 @@ pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
     let mut loaded = Config::load(base, &sources)?;
     let mut no_workspace = None;
     match workspace {
-        Ok(path) => grant(&mut loaded, Config::WORKSPACE, Grant { path, mode: Access::ReadWrite }),
+        Ok(path) => grant(
+            &mut loaded,
+            Config::WORKSPACE,
+            Grant {
+                path,
+                mode: Access::ReadWrite,
+            },
+        ),
         Err(why) => no_workspace = Some(why),
     }
     for text in &arguments.grant {
@@ -62,7 +75,11 @@ pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
         identity::allow_grant(&loaded.config, &name, &wanted)?;
         grant(&mut loaded, &name, wanted);
     }
-    Ok(Setup { loaded, files, no_workspace })
+    Ok(Setup {
+        loaded,
+        files,
+        no_workspace,
+    })
 }
 
 /// Starts the runtime. What is wrong with plugins and tools is said on standard error; the good ones are in service.
@@ -95,16 +112,24 @@ fn parse_grant(text: &str) -> Result<(String, Grant), Failure> {
     };
     let good = !name.is_empty() && !name.contains('/') && !path.is_empty();
     good.then_some(()).ok_or_else(wrong)?;
-    Ok((name.to_owned(), Grant { path: absolute(Path::new(path))?, mode }))
+    Ok((
+        name.to_owned(),
+        Grant {
+            path: absolute(Path::new(path))?,
+            mode,
+        },
+    ))
 }
 
 /// The workspace, or why there is none.
 fn workspace(arguments: &Arguments) -> Result<Result<PathBuf, String>, Failure> {
     let folder = match &arguments.workspace {
-        Some(folder) => folder.canonicalize().map_err(|error| {
-            Failure::usage(format!("the workspace `{}` cannot be used: {error}", folder.display()))
-        })?,
-        None => std::env::current_dir().map_err(|error| Failure::usage(format!("the current folder is gone: {error}")))?,
+        Some(folder) => folder
+            .canonicalize()
+            .map_err(|error| Failure::usage(format!("the workspace `{}` cannot be used: {error}", folder.display())))?,
+        None => {
+            std::env::current_dir().map_err(|error| Failure::usage(format!("the current folder is gone: {error}")))?
+        }
     };
     let home = std::env::home_dir();
     let is_system = SYSTEM.iter().any(|system| folder == Path::new(system));
@@ -119,9 +144,16 @@ fn workspace(arguments: &Arguments) -> Result<Result<PathBuf, String>, Failure> 
 
 fn read(file: &Path, origin: fn(PathBuf) -> Origin) -> Result<Option<Source>, Failure> {
     match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Some(Source { origin: origin(file.to_owned()), text, trusted: false })),
+        Ok(text) => Ok(Some(Source {
+            origin: origin(file.to_owned()),
+            text,
+            trusted: false,
+        })),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::usage(format!("the configuration `{}` cannot be read: {error}", file.display()))),
+        Err(error) => Err(Failure::usage(format!(
+            "the configuration `{}` cannot be read: {error}",
+            file.display()
+        ))),
     }
 }
 
@@ -155,7 +187,9 @@ impl Folders {
     pub(crate) fn of_this_user() -> Result<Folders, Failure> {
         let home = std::env::home_dir();
         let folder = |variable: &str, usual: &str| {
-            let set = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+            let set = std::env::var_os(variable)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute());
             set.or_else(|| home.as_ref().map(|home| home.join(usual)))
                 .map(|folder| folder.join("hermes-dispatch"))
                 .ok_or_else(|| Failure::usage(format!("neither HOME nor {variable} says where this user's files are")))

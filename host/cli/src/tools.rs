@@ -22,7 +22,9 @@ pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result
             Ok(0)
         }
         ToolsCommand::Show { tool } => {
-            let found = tools.iter().find(|known| &*known.name == tool || known.aliases.contains(tool));
+            let found = tools
+                .iter()
+                .find(|known| &*known.name == tool || known.aliases.contains(tool));
             match found {
                 Some(found) => show(found, format),
                 None => return Err(unknown(tool, &tools)),
@@ -34,7 +36,11 @@ pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result
 
 fn unknown(tool: &str, tools: &[Arc<Tool>]) -> Failure {
     let near = nearest_many(tool, tools.iter().map(|tool| &*tool.name), 3);
-    let near = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) };
+    let near = if near.is_empty() {
+        String::new()
+    } else {
+        format!("; did you mean {}?", near.join(" or "))
+    };
     Failure::unknown(format!("no tool is called `{}`{near}", printable(tool)))
 }
 
@@ -42,13 +48,27 @@ fn list(tools: &[Arc<Tool>], role: &str, format: Format) {
     match format {
         Format::Text => {
             for tool in tools {
-                let allowed = if registry::is_visible(tool, role) { "" } else { "  (not for this role)" };
+                let allowed = if registry::is_visible(tool, role) {
+                    ""
+                } else {
+                    "  (not for this role)"
+                };
                 let first = tool.description.lines().next().unwrap_or_default();
-                output::line(&format!("{:<24} {:<8} {}{allowed}", tool.name, tool.version, printable(first)));
+                output::line(&format!(
+                    "{:<24} {:<8} {}{allowed}",
+                    tool.name,
+                    tool.version,
+                    printable(first)
+                ));
             }
         }
-        Format::Json => output::document(&tools.iter().map(|tool| summary(tool, role)).collect::<Vec<_>>(), format),
-        Format::Ndjson => tools.iter().for_each(|tool| output::document(&summary(tool, role), format)),
+        Format::Json => output::document(
+            &tools.iter().map(|tool| summary(tool, role)).collect::<Vec<_>>(),
+            format,
+        ),
+        Format::Ndjson => tools
+            .iter()
+            .for_each(|tool| output::document(&summary(tool, role), format)),
     }
 }
 
@@ -68,9 +88,17 @@ fn show(tool: &Tool, format: Format) {
     match format {
         Format::Json | Format::Ndjson => output::document(&document, format),
         Format::Text => {
-            output::line(&format!("{} {}\n{}\n", tool.name, tool.version, crate::terminal::printable_lines(&tool.description)));
+            output::line(&format!(
+                "{} {}\n{}\n",
+                tool.name,
+                tool.version,
+                crate::terminal::printable_lines(&tool.description)
+            ));
             for (name, field) in &tool.input.fields {
-                let type_ = field.type_.map(|type_| format!("{type_:?}").to_lowercase()).unwrap_or_default();
+                let type_ = field
+                    .type_
+                    .map(|type_| format!("{type_:?}").to_lowercase())
+                    .unwrap_or_default();
                 let need = match (&field.default, field.required) {
                     (_, true) => "required".to_owned(),
                     (Some(default), false) => format!("default {default}"),
@@ -78,9 +106,13 @@ fn show(tool: &Tool, format: Format) {
                 };
                 let property = &tool.input.json["properties"][name.as_str()];
                 let description = property["description"].as_str().unwrap_or_default();
-                output::line(&format!("  {name:<18} {type_:<8} {need:<16} {}", printable(description)));
+                output::line(&format!(
+                    "  {name:<18} {type_:<8} {need:<16} {}",
+                    printable(description)
+                ));
             }
-            let join = |roles: &std::collections::BTreeSet<String>| roles.iter().cloned().collect::<Vec<_>>().join(", ");
+            let join =
+                |roles: &std::collections::BTreeSet<String>| roles.iter().cloned().collect::<Vec<_>>().join(", ");
             output::line(&format!("\nroles     {}", join(&tool.required_roles)));
             if !tool.denied_roles.is_empty() {
                 output::line(&format!("refuses   {}", join(&tool.denied_roles)));

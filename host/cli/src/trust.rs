@@ -3,9 +3,9 @@
 
 use crate::args::{Arguments, TrustArguments};
 use crate::failure::Failure;
+use crate::output;
 use crate::setup::Folders;
 use crate::terminal::Terminal;
-use crate::output;
 use hermes_runtime::call::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,9 +35,13 @@ pub(crate) fn run(arguments: &Arguments, command: &TrustArguments) -> Result<u8,
     let folders = Folders::of_this_user()?;
     let folder = match &arguments.workspace {
         Some(folder) => folder.clone(),
-        None => std::env::current_dir().map_err(|error| Failure::usage(format!("the current folder is gone: {error}")))?,
+        None => {
+            std::env::current_dir().map_err(|error| Failure::usage(format!("the current folder is gone: {error}")))?
+        }
     };
-    let folder = folder.canonicalize().map_err(|error| Failure::usage(format!("`{}`: {error}", folder.display())))?;
+    let folder = folder
+        .canonicalize()
+        .map_err(|error| Failure::usage(format!("`{}`: {error}", folder.display())))?;
     let Some(terminal) = Terminal::open() else {
         return Err(Failure::denied("trusting a project needs a person at a terminal"));
     };
@@ -51,22 +55,31 @@ pub(crate) fn run(arguments: &Arguments, command: &TrustArguments) -> Result<u8,
     let project = folder.join("hermes.toml");
     let text = std::fs::read_to_string(&project)
         .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", project.display())))?;
-    let files = files(&folder, &text).map_err(|error| Failure::usage(format!("the project cannot be read: {error}")))?;
+    let files =
+        files(&folder, &text).map_err(|error| Failure::usage(format!("the project cannot be read: {error}")))?;
     output::line(&format!("{} names these files:", project.display()));
-    files.iter().for_each(|file| output::line(&format!("  {}", file.display())));
+    files
+        .iter()
+        .for_each(|file| output::line(&format!("  {}", file.display())));
     if !terminal.confirm("Have you read them, and may they decide which tools there are?") {
         return Err(Failure::denied("nothing was changed"));
     }
-    let digest = digest(&text, &files).map_err(|error| Failure::usage(format!("the project cannot be read: {error}")))?;
+    let digest =
+        digest(&text, &files).map_err(|error| Failure::usage(format!("the project cannot be read: {error}")))?;
     trusted.projects.insert(folder.clone(), digest);
     write(&folders.state, &trusted)?;
-    output::line(&format!("`{}` is trusted as it is now; a change takes the trust back", folder.display()));
+    output::line(&format!(
+        "`{}` is trusted as it is now; a change takes the trust back",
+        folder.display()
+    ));
     Ok(0)
 }
 
 /// Whether a project's files are those that a person trusted.
 pub(crate) fn is_trusted(state: &Path, folder: &Path, text: &str) -> bool {
-    let trusted = read(state).ok().and_then(|trusted| trusted.projects.get(folder).copied());
+    let trusted = read(state)
+        .ok()
+        .and_then(|trusted| trusted.projects.get(folder).copied());
     let now = || digest(text, &files(folder, text).ok()?).ok();
     trusted.is_some_and(|trusted| now() == Some(trusted))
 }
@@ -115,17 +128,25 @@ fn read(state: &Path) -> Result<Trusted, Failure> {
         Ok(text) => hermes_runtime::document::from_toml(&file(state), &text)
             .map_err(|fault| Failure::usage(format!("the list of trusted projects is damaged: {fault}"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Trusted::default()),
-        Err(error) => Err(Failure::usage(format!("`{}` cannot be read: {error}", file(state).display()))),
+        Err(error) => Err(Failure::usage(format!(
+            "`{}` cannot be read: {error}",
+            file(state).display()
+        ))),
     }
 }
 
 fn write(state: &Path, trusted: &Trusted) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::unavailable(format!("`{}` cannot be written: {error}", file(state).display()));
+    let failed =
+        |error: std::io::Error| Failure::unavailable(format!("`{}` cannot be written: {error}", file(state).display()));
     let text = toml::to_string(trusted).map_err(|error| Failure::internal(error.to_string()))?;
     let partial = state.join(format!("trust.toml.{}", std::process::id()));
     let save = || {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
-        let mut out = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial)?;
+        let mut out = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&partial)?;
         std::io::Write::write_all(&mut out, text.as_bytes())?;
         out.sync_all()?;
         std::fs::rename(&partial, file(state))

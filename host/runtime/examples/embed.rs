@@ -3,7 +3,11 @@
 //! ```sh
 //! cargo run --example embed -- PLUGIN_FOLDER DIRECTORY
 //! ```
-#![allow(clippy::print_stdout, reason = "an example shows its answer")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a program shows its answer and has a place for state"
+)]
 
 use hermes_runtime::config::{Access, Config};
 use hermes_runtime::{Call, Runtime};
@@ -11,7 +15,10 @@ use hermes_runtime::{Call, Runtime};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut folders = std::env::args().skip(1);
-    let (plugins, directory) = (folders.next().ok_or("name a plugin")?, folders.next().ok_or("name a directory")?);
+    let (plugins, directory) = (
+        folders.next().ok_or("name a plugin")?,
+        folders.next().ok_or("name a directory")?,
+    );
     let state = std::env::temp_dir().join(format!("hermes-embed-{}", std::process::id()));
     let config = Config::new(state.join("state"), state.join("cache"))
         .grant(Config::WORKSPACE, directory, Access::ReadOnly)

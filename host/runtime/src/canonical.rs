@@ -8,7 +8,7 @@ use std::fmt::Write;
 const EXACT: u64 = 1 << 53;
 
 /// A value in canonical form: keys sorted by UTF-16 units, no white space, numbers as ECMAScript writes them.
-pub fn to_string(value: &Value) -> String {
+pub(crate) fn to_string(value: &Value) -> String {
     let mut text = String::with_capacity(128);
     write_value(&mut text, value);
     text
@@ -94,15 +94,24 @@ mod tests {
 
     #[test]
     fn the_form_is_that_of_rfc_8785() {
-        check(r#"{ "b": 1, "a": [true, null, "€"] }"#, r#"{"a":[true,null,"€"],"b":1}"#);
-        check(r#"[1.0, 1e21, 1E-7, -0.0, 333333333.33333329]"#, "[1,1e+21,1e-7,0,333333333.3333333]");
+        check(
+            r#"{ "b": 1, "a": [true, null, "€"] }"#,
+            r#"{"a":[true,null,"€"],"b":1}"#,
+        );
+        check(
+            r#"[1.0, 1e21, 1E-7, -0.0, 333333333.33333329]"#,
+            "[1,1e+21,1e-7,0,333333333.3333333]",
+        );
         check(r#"{"\ud83d\ude00":1,"\ufb33":2}"#, "{\"😀\":1,\"\u{fb33}\":2}");
         check("\"\\u001f\\n\\/\"", r#""\u001f\n/""#);
     }
 
     #[test]
     fn integers_beyond_a_double_stay_what_they_are() {
-        check("[9007199254740993, 18446744073709551615]", "[9007199254740993,18446744073709551615]");
+        check(
+            "[9007199254740993, 18446744073709551615]",
+            "[9007199254740993,18446744073709551615]",
+        );
     }
 
     proptest! {

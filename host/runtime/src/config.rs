@@ -1,5 +1,9 @@
 //! What has the operator set, and where does each setting come from? System, user and project files become one
 //! [`Config`]. Must not decide about calls.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the configuration knows where granted and protected places really are"
+)]
 
 use crate::document::{self, Fault, Faults};
 use serde::{Deserialize, Serialize};
@@ -256,7 +260,7 @@ impl Config {
                 Err(fault) => faults.push(fault),
             }
         }
-        faults.extend(config.grants.iter().filter_map(|(name, _)| bad_grant_name(name)));
+        faults.extend(config.grants.keys().filter_map(|name| bad_grant_name(name)));
         match faults.is_empty() {
             true => Ok(Loaded { config, origins }),
             false => Err(Faults(faults)),
@@ -268,8 +272,45 @@ impl Config {
 
     /// Grants a directory under a virtual name.
     pub fn grant(mut self, name: &str, path: impl Into<PathBuf>, mode: Access) -> Config {
-        self.grants.insert(name.to_owned(), Grant { path: path.into(), mode });
+        self.grants.insert(
+            name.to_owned(),
+            Grant {
+                path: path.into(),
+                mode,
+            },
+        );
         self
+    }
+
+    /// What the runtime itself lives on is part of no grant.
+    pub(crate) fn with_own_places_protected(mut self) -> Config {
+        let own = [&self.state_dir, &self.cache_dir];
+        let places = own.into_iter().chain(&self.plugin_folders).chain(&self.tool_folders);
+        self.protected.extend(places.cloned().collect::<Vec<_>>());
+        self
+    }
+
+    /// The grants as tools name them, with a leading slash.
+    pub(crate) fn virtual_grants(&self) -> BTreeSet<String> {
+        self.grants.keys().map(|name| format!("/{name}")).collect()
+    }
+
+    /// The protected places as tools would name them.
+    pub(crate) fn virtual_protected(&self) -> BTreeSet<String> {
+        let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let protected: Vec<PathBuf> = self.protected.iter().map(real).collect();
+        let mut places = BTreeSet::new();
+        for (name, grant) in &self.grants {
+            let root = real(&grant.path);
+            for place in &protected {
+                match place.strip_prefix(&root) {
+                    _ if root.starts_with(place) => drop(places.insert(format!("/{name}"))),
+                    Ok(rest) => drop(places.insert(format!("/{name}/{}", rest.display()))),
+                    Err(_) => {}
+                }
+            }
+        }
+        places
     }
 
     /// Adds a folder of plugins.
@@ -295,30 +336,50 @@ impl Source {
 }
 
 fn bad_grant_name(name: &str) -> Option<Fault> {
-    let good = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
+    let good = !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
     (!good).then(|| {
-        Fault::whole(Path::new("configuration"), format!("`{}` cannot be the name of a grant", document::printable(name)))
-            .hint("use small letters, digits, `_` and `-`")
+        Fault::whole(
+            Path::new("configuration"),
+            format!("`{}` cannot be the name of a grant", document::printable(name)),
+        )
+        .hint("use small letters, digits, `_` and `-`")
     })
 }
 
 /// What a project's file says although it may not.
 fn refused_keys(source: &Source) -> Vec<Fault> {
-    let Origin::Project(path) = &source.origin else { return Vec::new() };
-    let Ok(table) = source.text.parse::<toml::Table>() else { return Vec::new() };
+    let Origin::Project(path) = &source.origin else {
+        return Vec::new();
+    };
+    let Ok(table) = source.text.parse::<toml::Table>() else {
+        return Vec::new();
+    };
     let mut faults = Vec::new();
     for (key, value) in &table {
         if NARROWING.contains(&key.as_str()) {
             faults.extend(widening_completions(path, &source.text, key, value));
         } else if !TRUSTED.contains(&key.as_str()) {
             faults.push(
-                Fault::at_key(path, &source.text, key, format!("a project may not set `{key}`, which widens what tools may do"))
-                    .hint("set it in your own configuration; `hermes-dispatch config show --origin` names the file"),
+                Fault::at_key(
+                    path,
+                    &source.text,
+                    key,
+                    format!("a project may not set `{key}`, which widens what tools may do"),
+                )
+                .hint("set it in your own configuration; `hermes-dispatch config show --origin` names the file"),
             );
         } else if !source.trusted {
             faults.push(
-                Fault::at_key(path, &source.text, key, format!("`{key}` counts only in a project that a person trusts"))
-                    .hint("read the project's files, then run `hermes-dispatch trust` there, or remove the key"),
+                Fault::at_key(
+                    path,
+                    &source.text,
+                    key,
+                    format!("`{key}` counts only in a project that a person trusts"),
+                )
+                .hint("read the project's files, then run `hermes-dispatch trust` there, or remove the key"),
             );
         }
     }
@@ -330,11 +391,19 @@ fn widening_completions(path: &Path, text: &str, key: &str, value: &toml::Value)
         ("tools", Some(tools)) => tools,
         _ => return Vec::new(),
     };
-    let keys = tools.values().filter_map(toml::Value::as_table).flat_map(|completion| completion.keys());
+    let keys = tools
+        .values()
+        .filter_map(toml::Value::as_table)
+        .flat_map(|completion| completion.keys());
     keys.filter(|key| *key != "denied_roles" && *key != "disabled")
         .map(|key| {
-            Fault::at_key(path, text, key, format!("a project may not set `{key}` of a tool, which widens who may use it"))
-                .hint("a project may set `denied_roles` and `disabled`; the rest belongs into your own configuration")
+            Fault::at_key(
+                path,
+                text,
+                key,
+                format!("a project may not set `{key}` of a tool, which widens who may use it"),
+            )
+            .hint("a project may set `denied_roles` and `disabled`; the rest belongs into your own configuration")
         })
         .collect()
 }
@@ -350,16 +419,32 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     config.plugin_folders.extend(file.plugin_folders.into_iter().map(at));
     config.tool_folders.extend(file.tool_folders.into_iter().map(at));
     config.protected.extend(file.protected.into_iter().map(at));
-    let grants = file.grants.into_iter().map(|(name, grant)| (name, Grant { path: at(grant.path), ..grant }));
+    let grants = file.grants.into_iter().map(|(name, grant)| {
+        (
+            name,
+            Grant {
+                path: at(grant.path),
+                ..grant
+            },
+        )
+    });
     config.grants.extend(grants);
     config.roles.extend(file.roles);
     config.situations = file.situations.unwrap_or_else(|| config.situations.clone());
     config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
     if let Some(ceiling) = file.ceiling {
-        config.ceiling = if project { lower(&config.ceiling, &ceiling) } else { ceiling };
+        config.ceiling = if project {
+            lower(&config.ceiling, &ceiling)
+        } else {
+            ceiling
+        };
     }
     if let Some(result) = file.result {
-        let budget = if project { result.budget_tokens.min(config.result.budget_tokens) } else { result.budget_tokens };
+        let budget = if project {
+            result.budget_tokens.min(config.result.budget_tokens)
+        } else {
+            result.budget_tokens
+        };
         config.result.budget_tokens = budget;
     }
     for (tool, completion) in file.tools {
@@ -391,7 +476,11 @@ fn note_origins(source: &Source, origins: &mut BTreeMap<String, Origin>) {
         match value.as_table().filter(|table| !table.is_empty()) {
             Some(table) => {
                 for (key, value) in table {
-                    let dotted = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                    let dotted = if prefix.is_empty() {
+                        key.clone()
+                    } else {
+                        format!("{prefix}.{key}")
+                    };
                     walk(&dotted, value, origin, origins);
                 }
             }
@@ -414,9 +503,15 @@ fn expand_home(path: PathBuf) -> PathBuf {
 
 /// Whether a name fits a pattern in which `*` stands for any text.
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
-    let Some((before, after)) = pattern.split_once('*') else { return pattern == name };
-    let Some(rest) = name.strip_prefix(before) else { return false };
-    (0..=rest.len()).filter(|at| rest.is_char_boundary(*at)).any(|at| matches_pattern(after, &rest[at..]))
+    let Some((before, after)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(rest) = name.strip_prefix(before) else {
+        return false;
+    };
+    (0..=rest.len())
+        .filter(|at| rest.is_char_boundary(*at))
+        .any(|at| matches_pattern(after, &rest[at..]))
 }
 
 #[cfg(test)]
@@ -424,36 +519,66 @@ mod tests {
     use super::*;
 
     fn project(text: &str, trusted: bool) -> Result<Loaded, Faults> {
-        let source = Source { origin: Origin::Project("/w/hermes.toml".into()), text: text.into(), trusted };
+        let source = Source {
+            origin: Origin::Project("/w/hermes.toml".into()),
+            text: text.into(),
+            trusted,
+        };
         Config::load(Config::new("/s", "/c"), &[source])
     }
 
     #[test]
     fn a_project_may_narrow_and_nothing_else() {
-        let config = project("[ceiling]\nfuel = 5\n[tools.x]\ndisabled = true", false).unwrap().config;
+        let config = project("[ceiling]\nfuel = 5\n[tools.x]\ndisabled = true", false)
+            .unwrap()
+            .config;
         assert_eq!(config.ceiling.fuel, 5);
         assert!(config.completions["x"].disabled);
-        for widening in ["state_dir = '/x'", "[grants.a]\npath='/'", "[roles.Admin]", "[tools.x]\naliases = ['y']"] {
+        for widening in [
+            "state_dir = '/x'",
+            "[grants.a]\npath='/'",
+            "[roles.Admin]",
+            "[tools.x]\naliases = ['y']",
+        ] {
             let faults = project(widening, true).unwrap_err();
-            assert!(faults.0[0].line > 0 && faults.0[0].hint.is_some(), "{widening}: {faults}");
+            assert!(
+                faults.0[0].line > 0 && faults.0[0].hint.is_some(),
+                "{widening}: {faults}"
+            );
         }
     }
 
     #[test]
     fn a_project_raises_no_ceiling() {
-        let ceiling = project("[ceiling]\nfuel = 999999999999999\nmemory_mb = 9999999", true).unwrap().config.ceiling;
-        assert_eq!((ceiling.fuel, ceiling.memory_mb), (Ceiling::default().fuel, Ceiling::default().memory_mb));
+        let ceiling = project("[ceiling]\nfuel = 999999999999999\nmemory_mb = 9999999", true)
+            .unwrap()
+            .config
+            .ceiling;
+        assert_eq!(
+            (ceiling.fuel, ceiling.memory_mb),
+            (Ceiling::default().fuel, Ceiling::default().memory_mb)
+        );
     }
 
     #[test]
     fn plugins_of_a_project_count_once_it_is_trusted() {
-        assert!(project("plugin_folders = ['p']", false).unwrap_err().to_string().contains("hermes.toml:1:1"));
-        assert_eq!(project("plugin_folders = ['p']", true).unwrap().config.plugin_folders, [PathBuf::from("/w/p")]);
+        assert!(
+            project("plugin_folders = ['p']", false)
+                .unwrap_err()
+                .to_string()
+                .contains("hermes.toml:1:1")
+        );
+        assert_eq!(
+            project("plugin_folders = ['p']", true).unwrap().config.plugin_folders,
+            [PathBuf::from("/w/p")]
+        );
     }
 
     #[test]
     fn patterns_match_whole_names() {
-        assert!(matches_pattern("deploy_*", "deploy_v2") && matches_pattern("*", "") && matches_pattern("a*b*c", "a--b--c"));
+        assert!(
+            matches_pattern("deploy_*", "deploy_v2") && matches_pattern("*", "") && matches_pattern("a*b*c", "a--b--c")
+        );
         assert!(!matches_pattern("deploy", "deploy_v2") && !matches_pattern("a*b", "ab--"));
     }
 }

@@ -18,7 +18,6 @@ use crate::sandbox::{self, Execution, Run, Sandbox};
 use crate::validation;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The only way from an agent to the world. Lifetime: the process, or as long as its embedder wants.
@@ -52,7 +51,10 @@ struct Failed {
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Failed {
-        Failed { error, data: Value::Null }
+        Failed {
+            error,
+            data: Value::Null,
+        }
     }
 }
 
@@ -73,14 +75,26 @@ impl Runtime {
             Err(error) => return Injection::refused(error, &call_id, &call.tool),
         };
         trail.facts.tool = crate::document::excerpt(&call.tool, 200).into();
-        let mut metadata = Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
+        let mut metadata = Metadata {
+            call_id: call_id.to_string(),
+            audit_id: call_id.to_string(),
+            ..Metadata::default()
+        };
         let mut durable = false;
         let ended = self.steps(&call, &mut trail, &mut metadata, &mut durable).await;
         metadata.tool = trail.facts.tool.to_string();
         metadata.risk = risk_note(&trail.facts);
         let ending = match ended {
-            Ok(data) => Ending { data, error: None, durable },
-            Err(Failed { error, data }) => Ending { data, error: Some(error), durable },
+            Ok(data) => Ending {
+                data,
+                error: None,
+                durable,
+            },
+            Err(Failed { error, data }) => Ending {
+                data,
+                error: Some(error),
+                durable,
+            },
         };
         injection::inject(trail, ending, metadata).await
     }
@@ -92,7 +106,10 @@ impl Runtime {
         metadata: &mut Metadata,
         durable: &mut bool,
     ) -> Result<Value, Failed> {
-        let tool = trail.step(Step::Registry, registry::lookup(&self.registry, &call.tool, &call.caller.role))?;
+        let tool = trail.step(
+            Step::Registry,
+            registry::lookup(&self.registry, &call.tool, &call.caller.role),
+        )?;
         describe_tool(tool, trail, metadata);
         let adapter = trail.step(Step::Adapter, adapter::route(&self.adapters, tool))?;
         describe_adapter(adapter, trail, metadata);
@@ -111,11 +128,20 @@ impl Runtime {
     }
 
     fn authority(&self) -> Authority<'_> {
-        Authority { places: &self.places, settings: &self.config.approval, approver: self.approver.as_deref() }
+        Authority {
+            places: &self.places,
+            settings: &self.config.approval,
+            approver: self.approver.as_deref(),
+        }
     }
 
     fn run<'a>(&self, call: &'a Call, tool: &'a Tool, call_id: &'a str) -> Run<'a> {
-        Run { tool, call_id, task: call.situation.task.as_deref(), progress: call.progress.clone() }
+        Run {
+            tool,
+            call_id,
+            task: call.situation.task.as_deref(),
+            progress: call.progress.clone(),
+        }
     }
 
     fn shape(
@@ -125,7 +151,12 @@ impl Runtime {
         trail: &mut Trail,
         metadata: &mut Metadata,
     ) -> Result<Value, Failed> {
-        let Execution { outcome, partial, usage, log } = execution;
+        let Execution {
+            outcome,
+            partial,
+            usage,
+            log,
+        } = execution;
         metadata.attempts = 1;
         metadata.usage = Some(usage);
         trail.facts.usage = Some(usage);
@@ -139,7 +170,10 @@ impl Runtime {
             }
             Err(error) => {
                 let data = partial.map(|output| note_shape(result::shape(tool, output, budget), metadata));
-                Err(Failed { error, data: data.unwrap_or_default() })
+                Err(Failed {
+                    error,
+                    data: data.unwrap_or_default(),
+                })
             }
         }
     }
@@ -168,8 +202,16 @@ fn note_shape(shaped: Shaped, metadata: &mut Metadata) -> Value {
 /// What the caller learns of its risk: the level and the reasons, not the points.
 fn risk_note(facts: &Facts) -> Option<RiskNote> {
     let level = facts.risk_level.as_ref()?.to_string();
-    let reason = |factor: &String| factor.rsplit_once(" +").map_or(factor.as_str(), |(reason, _)| reason).to_owned();
-    Some(RiskNote { level, reasons: facts.risk_factors.iter().map(reason).collect() })
+    let reason = |factor: &String| {
+        factor
+            .rsplit_once(" +")
+            .map_or(factor.as_str(), |(reason, _)| reason)
+            .to_owned()
+    };
+    Some(RiskNote {
+        level,
+        reasons: facts.risk_factors.iter().map(reason).collect(),
+    })
 }
 
 impl Runtime {
@@ -182,7 +224,7 @@ impl Runtime {
         embedded: &[Embedded],
         approver: Option<Arc<dyn Approver>>,
     ) -> Result<Runtime, StartError> {
-        let config = with_own_places_protected(config);
+        let config = config.with_own_places_protected();
         let journal = Journal::open(&config.state_dir)?;
         let sandbox = Sandbox::start(&config).map_err(StartError::Sandbox)?;
         let (plugins, mut faults) = read_plugins(&config, embedded);
@@ -200,8 +242,20 @@ impl Runtime {
         }
         let (registry, found) = admin::load(&manifests, &config.completions);
         faults.extend(found);
-        let places = places(&config);
-        Ok(Runtime { config, registry, adapters, places, sandbox, journal, approver, faults })
+        let places = Places {
+            grants: config.virtual_grants(),
+            protected: config.virtual_protected(),
+        };
+        Ok(Runtime {
+            config,
+            registry,
+            adapters,
+            places,
+            sandbox,
+            journal,
+            approver,
+            faults,
+        })
     }
 
     /// What is wrong with plugins and manifests that were found. The good ones are in service.
@@ -255,7 +309,10 @@ fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> 
         Err(error) => {
             let why = error.to_string();
             adapters.insert_failed(&manifest.name, &manifest.names, &why);
-            return vec![Fault::whole(&plugin.file, format!("the component of adapter `{}` cannot be used: {why}", manifest.name))];
+            return vec![Fault::whole(
+                &plugin.file,
+                format!("the component of adapter `{}` cannot be used: {why}", manifest.name),
+            )];
         }
     };
     let adapter = Adapter {
@@ -269,29 +326,4 @@ fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> 
     let taken = adapters.insert(adapter, &manifest.names);
     let fault = |name: String| Fault::whole(&plugin.file, format!("another adapter is already called `{name}`"));
     taken.into_iter().map(fault).collect()
-}
-
-/// What the runtime itself lives on is part of no grant.
-fn with_own_places_protected(mut config: Config) -> Config {
-    let own = [&config.state_dir, &config.cache_dir];
-    let places: Vec<PathBuf> = own.into_iter().chain(&config.plugin_folders).chain(&config.tool_folders).cloned().collect();
-    config.protected.extend(places);
-    config
-}
-
-fn places(config: &Config) -> Places {
-    let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-    let mut places = Places::default();
-    for (name, grant) in &config.grants {
-        places.grants.insert(format!("/{name}"));
-        let root = real(&grant.path);
-        for protected in config.protected.iter().map(real) {
-            match (protected.strip_prefix(&root), root.starts_with(&protected)) {
-                (_, true) => drop(places.protected.insert(format!("/{name}"))),
-                (Ok(rest), false) => drop(places.protected.insert(format!("/{name}/{}", rest.display()))),
-                (Err(_), false) => {}
-            }
-        }
-    }
-    places
 }

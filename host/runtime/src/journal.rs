@@ -1,5 +1,6 @@
 //! What happened, in which order, and is it on disk? The only writer of records: a thread that commits in groups,
 //! shared by many processes through one SQLite file with one dense hash chain. Must not know what a record says.
+#![expect(clippy::disallowed_methods, reason = "the journal owns its folder")]
 
 use crate::call::{Caller, Digest, Situation};
 use crate::canonical;
@@ -159,17 +160,27 @@ pub struct Journal {
 }
 
 enum Message {
-    Write { record: Box<Record>, written: Option<oneshot::Sender<Result<(), String>>> },
-    Flush { done: oneshot::Sender<bool> },
+    Write {
+        record: Box<Record>,
+        written: Option<oneshot::Sender<Result<(), String>>>,
+    },
+    Flush {
+        done: oneshot::Sender<bool>,
+    },
 }
 
 impl Journal {
     /// Opens or makes the journal in a folder, which it keeps for its owner alone.
     pub fn open(folder: &Path) -> Result<Journal, OpenError> {
-        make_private_folder(folder)
-            .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
+        make_private_folder(folder).map_err(|source| OpenError::Folder {
+            path: folder.to_owned(),
+            source,
+        })?;
         let path = folder.join("journal.db");
-        let connection = connect(&path).map_err(|source| OpenError::Database { path: path.clone(), source })?;
+        let connection = connect(&path).map_err(|source| OpenError::Database {
+            path: path.clone(),
+            source,
+        })?;
         let (sender, receiver) = mpsc::channel(QUEUE);
         let failing = Arc::new(AtomicBool::new(false));
         let writer = std::thread::Builder::new()
@@ -178,8 +189,16 @@ impl Journal {
                 let failing = failing.clone();
                 move || write_until_closed(connection, receiver, &failing)
             })
-            .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
-        Ok(Journal { sender: Some(sender), failing, writer: Some(writer), path })
+            .map_err(|source| OpenError::Folder {
+                path: folder.to_owned(),
+                source,
+            })?;
+        Ok(Journal {
+            sender: Some(sender),
+            failing,
+            writer: Some(writer),
+            path,
+        })
     }
 
     /// The SQLite file.
@@ -189,14 +208,19 @@ impl Journal {
 
     /// Begins the trail of a call with a place in the writer's queue, so that its outcome can always be handed over.
     pub(crate) async fn begin(&self, start: TrailStart) -> Result<Trail, Error> {
-        let sender = self.sender.clone().ok_or_else(|| unavailable("the runtime is shutting down"))?;
+        let sender = self
+            .sender
+            .clone()
+            .ok_or_else(|| unavailable("the runtime is shutting down"))?;
         let reserved = match sender.clone().try_reserve_owned() {
             Ok(permit) => Ok(permit),
             Err(mpsc::error::TrySendError::Full(sender)) => {
                 match tokio::time::timeout(QUEUE_WAIT, sender.reserve_owned()).await {
                     Ok(reserved) => reserved.map_err(|_| unavailable("its writer has ended")),
-                    Err(_) => Err(Error::new(Step::Injection, Kind::Overloaded, "too many calls wait for the journal")
-                        .retry_after(QUEUE_WAIT)),
+                    Err(_) => Err(
+                        Error::new(Step::Injection, Kind::Overloaded, "too many calls wait for the journal")
+                            .retry_after(QUEUE_WAIT),
+                    ),
                 }
             }
             Err(mpsc::error::TrySendError::Closed(_)) => Err(unavailable("its writer has ended")),
@@ -276,7 +300,12 @@ impl Trail {
         let now = Instant::now();
         let us = now.duration_since(self.step_began).as_micros() as u64;
         self.step_began = now;
-        self.steps.push(StepEntry { step, verdict, reason, us });
+        self.steps.push(StepEntry {
+            step,
+            verdict,
+            reason,
+            us,
+        });
     }
 
     /// Time since the call arrived.
@@ -288,7 +317,10 @@ impl Trail {
     pub(crate) async fn intent(&mut self) -> Result<(), Error> {
         let record = self.record(RecordKind::Intent, None);
         let (written, waiting) = oneshot::channel();
-        let message = Message::Write { record: Box::new(record), written: Some(written) };
+        let message = Message::Write {
+            record: Box::new(record),
+            written: Some(written),
+        };
         let sent = tokio::time::timeout(QUEUE_WAIT, self.sender.send(message)).await;
         if !matches!(sent, Ok(Ok(()))) {
             return Err(unavailable("its queue is full"));
@@ -307,13 +339,21 @@ impl Trail {
     /// Writes the outcome: waits for the disk if `durable`, else hands it to the writer.
     pub(crate) async fn finish(mut self, code: u16, error: Option<&Error>, durable: bool) -> Durability {
         let record = self.record(RecordKind::Outcome, Some((code, error)));
-        let Some(place) = self.place.take() else { return Durability::Failed };
+        let Some(place) = self.place.take() else {
+            return Durability::Failed;
+        };
         if !durable {
-            place.send(Message::Write { record: Box::new(record), written: None });
+            place.send(Message::Write {
+                record: Box::new(record),
+                written: None,
+            });
             return Durability::Queued;
         }
         let (written, waiting) = oneshot::channel();
-        place.send(Message::Write { record: Box::new(record), written: Some(written) });
+        place.send(Message::Write {
+            record: Box::new(record),
+            written: Some(written),
+        });
         match wait_for_disk(waiting).await {
             Ok(()) => Durability::Durable,
             Err(_) => Durability::Failed,
@@ -330,8 +370,16 @@ impl Trail {
             caller: self.start.caller.clone(),
             session: self.start.session.clone(),
             situation: self.start.situation.clone(),
-            facts: if intent { self.facts.clone() } else { std::mem::take(&mut self.facts) },
-            steps: if intent { self.steps.clone() } else { std::mem::take(&mut self.steps) },
+            facts: if intent {
+                self.facts.clone()
+            } else {
+                std::mem::take(&mut self.facts)
+            },
+            steps: if intent {
+                self.steps.clone()
+            } else {
+                std::mem::take(&mut self.steps)
+            },
             code: outcome.map(|(code, _)| code),
             error: error.cloned(),
             insides: error.and_then(|error| error.log.clone()),
@@ -352,7 +400,10 @@ impl Drop for Trail {
         self.ended(&error);
         let record = self.record(RecordKind::Outcome, Some((error.code, Some(&error))));
         if let Some(place) = self.place.take() {
-            place.send(Message::Write { record: Box::new(record), written: None });
+            place.send(Message::Write {
+                record: Box::new(record),
+                written: None,
+            });
         }
     }
 }
@@ -366,15 +417,21 @@ async fn wait_for_disk(waiting: oneshot::Receiver<Result<(), String>>) -> Result
 }
 
 fn unavailable(why: &str) -> Error {
-    Error::new(Step::Injection, Kind::AuditUnavailable, "the journal cannot be written, so nothing with an effect runs")
-        .hint("the operator finds the cause with `hermes-dispatch doctor`; the call can be repeated after that")
-        .log(why.to_owned())
-        .retry_after(Duration::from_secs(5))
+    Error::new(
+        Step::Injection,
+        Kind::AuditUnavailable,
+        "the journal cannot be written, so nothing with an effect runs",
+    )
+    .hint("the operator finds the cause with `hermes-dispatch doctor`; the call can be repeated after that")
+    .log(why.to_owned())
+    .retry_after(Duration::from_secs(5))
 }
 
 /// Milliseconds since 1970-01-01 UTC.
 pub(crate) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
 }
 
 fn make_private_folder(folder: &Path) -> std::io::Result<()> {
@@ -410,7 +467,8 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
 
 /// Opens a journal for reading only.
 pub(crate) fn connect_for_reading(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let connection =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_WAIT)?;
     Ok(connection)
 }
@@ -443,7 +501,7 @@ fn write_until_closed(mut connection: Connection, mut receiver: mpsc::Receiver<M
 /// Records that are committed together. What could not be written stays for the next round.
 #[derive(Default)]
 struct Batch {
-    unwritten: Vec<Box<Record>>,
+    unwritten: Vec<Record>,
     waiting: Vec<oneshot::Sender<Result<(), String>>>,
     flushes: Vec<oneshot::Sender<bool>>,
 }
@@ -469,7 +527,7 @@ impl Batch {
     fn put(&mut self, message: Message) {
         match message {
             Message::Write { record, written } => {
-                self.unwritten.push(record);
+                self.unwritten.push(*record);
                 self.waiting.extend(written);
             }
             Message::Flush { done } => self.flushes.push(done),
@@ -494,7 +552,7 @@ impl Batch {
     }
 }
 
-fn insert(connection: &mut Connection, records: &[Box<Record>]) -> rusqlite::Result<()> {
+fn insert(connection: &mut Connection, records: &[Record]) -> rusqlite::Result<()> {
     if records.is_empty() {
         return Ok(());
     }

@@ -19,15 +19,16 @@ use hermes::tool::files::{Entry, Expectation, Failure, Grant, Host, HostReader, 
 use hermes::tool::types::{Call, Context};
 
 /// A component, ready to be called.
-pub struct Bare {
+pub(crate) struct Bare {
     engine: Engine,
     pre: FileToolPre<State>,
     folder: Option<PathBuf>,
 }
 
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct Reader(Vec<u8>);
 
-pub struct State {
+pub(crate) struct State {
     wasi: WasiCtx,
     table: ResourceTable,
     limits: Limits,
@@ -49,12 +50,15 @@ impl ResourceLimiter for Limits {
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
     }
 }
 
 impl Bare {
-    pub async fn new(component: &[u8], folder: Option<PathBuf>) -> Bare {
+    pub(crate) async fn new(component: &[u8], folder: Option<PathBuf>) -> Bare {
         let engine = Engine::new(&settings(64, 1 << 30)).unwrap();
         let ticking = engine.weak();
         std::thread::spawn(move || {
@@ -71,7 +75,7 @@ impl Bare {
         Bare { engine, pre, folder }
     }
 
-    pub async fn call(&self, tool: &str, args: &str) {
+    pub(crate) async fn call(&self, tool: &str, args: &str) {
         let state = State {
             wasi: WasiCtxBuilder::new().build(),
             table: ResourceTable::new(),
@@ -84,9 +88,22 @@ impl Bare {
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Yield(1)));
         let instance = self.pre.instantiate_async(&mut store).await.unwrap();
-        let context = Context { call_id: "bare".into(), attempt: 1, deadline_ms: 30_000, task: None };
-        let call = Call { tool: tool.to_owned(), args: args.to_owned(), context };
-        let output = instance.hermes_tool_tool_execution().call_execute(&mut store, &call).await.unwrap();
+        let context = Context {
+            call_id: "bare".into(),
+            attempt: 1,
+            deadline_ms: 30_000,
+            task: None,
+        };
+        let call = Call {
+            tool: tool.to_owned(),
+            args: args.to_owned(),
+            context,
+        };
+        let output = instance
+            .hermes_tool_tool_execution()
+            .call_execute(&mut store, &call)
+            .await
+            .unwrap();
         assert!(output.is_ok(), "{output:?}");
     }
 }
@@ -106,13 +123,19 @@ impl hermes::tool::progress::Host for State {
 }
 
 fn refused<T>() -> wasmtime::Result<Result<T, Failure>> {
-    Ok(Err(Failure { reason: Reason::Io, message: "not in the bench".into() }))
+    Ok(Err(Failure {
+        reason: Reason::Io,
+        message: "not in the bench".into(),
+    }))
 }
 
 /// Files as a host would serve them that checks nothing: one blocking hop for opening and reading, digests in place.
 impl Host for State {
     async fn grants(&mut self) -> wasmtime::Result<Vec<Grant>> {
-        Ok(vec![Grant { name: "/workspace".into(), writable: false }])
+        Ok(vec![Grant {
+            name: "/workspace".into(),
+            writable: false,
+        }])
     }
 
     async fn stat(&mut self, _: String) -> wasmtime::Result<Result<Status, Failure>> {
@@ -120,7 +143,11 @@ impl Host for State {
     }
 
     async fn open(&mut self, path: String) -> wasmtime::Result<Result<Resource<Reader>, Failure>> {
-        let file = self.folder.as_ref().unwrap().join(path.trim_start_matches("/workspace/"));
+        let file = self
+            .folder
+            .as_ref()
+            .unwrap()
+            .join(path.trim_start_matches("/workspace/"));
         let bytes = tokio::task::spawn_blocking(move || std::fs::read(file).unwrap()).await?;
         Ok(Ok(self.table.push(Reader(bytes))?))
     }
@@ -165,7 +192,9 @@ impl HostReader for State {
     }
 
     async fn digest(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<String, Failure>> {
-        Ok(Ok(hermes_runtime::call::Digest::of(&self.table.get(&reader)?.0).to_string()))
+        Ok(Ok(
+            hermes_runtime::call::Digest::of(&self.table.get(&reader)?.0).to_string()
+        ))
     }
 
     async fn drop(&mut self, reader: Resource<Reader>) -> wasmtime::Result<()> {

@@ -67,20 +67,31 @@ pub trait Approver: Send + Sync {
 
 /// Asks within the time that the request allows, and returns who said yes.
 pub(super) async fn ask(approver: Option<&dyn Approver>, request: &Request) -> Result<String, Error> {
-    let Some(approver) = approver else { return Err(no_approver(request)) };
+    let Some(approver) = approver else {
+        return Err(no_approver(request));
+    };
     let refused = |kind, message: String| Err(Error::new(Step::Permission, kind, message));
     match tokio::time::timeout(request.expires, approver.ask(request)).await {
         Ok(Answer::Approved { by }) => Ok(by),
         Ok(Answer::Denied { reason, .. }) => {
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            refused(Kind::ApprovalDenied, format!("a person said no to `{}`{reason}", request.tool))
+            refused(
+                Kind::ApprovalDenied,
+                format!("a person said no to `{}`{reason}", request.tool),
+            )
         }
         Ok(Answer::Nobody) => Err(no_approver(request)),
-        Err(_) => refused(Kind::ApprovalExpired, format!("nobody answered about `{}` in time", request.tool)),
+        Err(_) => refused(
+            Kind::ApprovalExpired,
+            format!("nobody answered about `{}` in time", request.tool),
+        ),
     }
 }
 
 fn no_approver(request: &Request) -> Error {
-    let message = format!("`{}` needs a person's approval and nobody can be asked here ({})", request.tool, request.why);
+    let message = format!(
+        "`{}` needs a person's approval and nobody can be asked here ({})",
+        request.tool, request.why
+    );
     Error::new(Step::Permission, Kind::NoApprover, message)
 }

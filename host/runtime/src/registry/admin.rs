@@ -1,8 +1,9 @@
 //! Which tools are there? Puts a registry together from manifests and keeps every fault for one report. One bad
 //! manifest never takes a good one down.
+#![expect(clippy::disallowed_methods, reason = "the registry reads the folders of manifests")]
 
-use super::tool::{self, Tool};
 use super::Registry;
+use super::tool::{self, Tool};
 use crate::config::Completion;
 use crate::document::{Fault, Faults};
 use std::collections::BTreeMap;
@@ -32,11 +33,7 @@ pub fn load(manifests: &[ManifestText], completions: &BTreeMap<String, Completio
     (registry, faults)
 }
 
-fn parse_with_completion(
-    file: &Path,
-    text: &str,
-    completions: &BTreeMap<String, Completion>,
-) -> Result<Tool, Faults> {
+fn parse_with_completion(file: &Path, text: &str, completions: &BTreeMap<String, Completion>) -> Result<Tool, Faults> {
     let tool = tool::parse(file, text, None)?;
     match completions.get(&*tool.name) {
         Some(completion) => tool::parse(file, text, Some(completion)),
@@ -51,8 +48,13 @@ fn insert(
     text: &str,
     completions: &BTreeMap<String, Completion>,
 ) -> Option<Fault> {
-    let names: Vec<String> = std::iter::once(tool.name.to_string()).chain(tool.aliases.iter().cloned()).collect();
-    if completions.get(&*tool.name).is_some_and(|completion| completion.disabled) {
+    let names: Vec<String> = std::iter::once(tool.name.to_string())
+        .chain(tool.aliases.iter().cloned())
+        .collect();
+    if completions
+        .get(&*tool.name)
+        .is_some_and(|completion| completion.disabled)
+    {
         registry.disabled.extend(names);
         return None;
     }

@@ -85,7 +85,11 @@ impl Ticking {
                 move || tick(&engine, &clock)
             })
             .map_err(|error| error.to_string())?;
-        Ok(Ticking { engine, clock, thread: Some(thread) })
+        Ok(Ticking {
+            engine,
+            clock,
+            thread: Some(thread),
+        })
     }
 
     /// Keeps epochs passing while a call runs.
@@ -123,7 +127,11 @@ fn tick(engine: &Engine, clock: &Clock) {
     while !clock.ended.load(Ordering::SeqCst) {
         std::thread::sleep(TICK);
         engine.increment_epoch();
-        idle = if clock.running.load(Ordering::SeqCst) > 0 { 0 } else { idle + 1 };
+        idle = if clock.running.load(Ordering::SeqCst) > 0 {
+            0
+        } else {
+            idle + 1
+        };
         if idle > IDLE_TICKS {
             sleep_until_called(clock);
             idle = 0;

@@ -88,7 +88,11 @@ pub struct Run<'a> {
 /// `conflict` if grant and arguments do not belong together.
 pub async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Run<'_>) -> Execution {
     if args.digest() != grant.args() {
-        let error = Error::new(Step::Sandbox, Kind::Conflict, "the arguments are not those that were permitted");
+        let error = Error::new(
+            Step::Sandbox,
+            Kind::Conflict,
+            "the arguments are not those that were permitted",
+        );
         return Execution::refused(error);
     }
     let limits = Limits::of(&run.tool.limits, run.tool.timeout, &sandbox.ceiling);
@@ -130,7 +134,10 @@ async fn attempt(
     };
     let running = async {
         let instance = component.instantiate_async(&mut store).await?;
-        instance.hermes_tool_tool_execution().call_execute(&mut store, &call).await
+        instance
+            .hermes_tool_tool_execution()
+            .call_execute(&mut store, &call)
+            .await
     };
     let returned = tokio::time::timeout_at(deadline.into(), running).await;
     let usage = Usage {
@@ -147,7 +154,12 @@ async fn attempt(
         Ok(Err(error)) => (Err(from_trap(run.tool, state, limits, &error)), None),
         Err(_) => (Err(timed_out(run.tool, limits)), None),
     };
-    Execution { outcome, partial, usage, log }
+    Execution {
+        outcome,
+        partial,
+        usage,
+        log,
+    }
 }
 
 fn store(
@@ -180,13 +192,20 @@ fn store(
 fn collect_log(state: &State) -> Vec<String> {
     let printed = state.wasi.printed();
     let text = String::from_utf8_lossy(&printed);
-    let lines = text.lines().take(PRINTED_LINES).map(|line| format!("print: {}", crate::document::printable(line)));
+    let lines = text
+        .lines()
+        .take(PRINTED_LINES)
+        .map(|line| format!("print: {}", crate::document::printable(line)));
     state.log.lines.iter().cloned().chain(lines).collect()
 }
 
 fn within_output_limit(output: Output, limits: &Limits) -> Result<Output, Error> {
     let content: usize = output.content.iter().map(content_size).sum();
-    let facts = [&output.data, &output.metadata].into_iter().flatten().map(String::len).sum::<usize>();
+    let facts = [&output.data, &output.metadata]
+        .into_iter()
+        .flatten()
+        .map(String::len)
+        .sum::<usize>();
     match content + facts <= limits.output {
         true => Ok(output),
         false => Err(limit_error(Kind::OutputLimit, limits)),
@@ -235,7 +254,12 @@ fn from_trap(tool: &Tool, state: &State, limits: &Limits, error: &wasmtime::Erro
         _ => Kind::Trap,
     };
     match kind {
-        Kind::Trap => Error::new(Step::Sandbox, kind, format!("the component of `{}` broke off", tool.name)).log(text),
+        Kind::Trap => Error::new(
+            Step::Sandbox,
+            kind,
+            format!("the component of `{}` broke off", tool.name),
+        )
+        .log(text),
         kind => limit_error(kind, limits).log(text),
     }
 }
@@ -261,7 +285,12 @@ fn timed_out(tool: &Tool, limits: &Limits) -> Error {
 
 impl Execution {
     fn refused(error: Error) -> Execution {
-        Execution { outcome: Err(error), partial: None, usage: Usage::default(), log: Vec::new() }
+        Execution {
+            outcome: Err(error),
+            partial: None,
+            usage: Usage::default(),
+            log: Vec::new(),
+        }
     }
 }
 
@@ -275,7 +304,15 @@ impl Sandbox {
         let roots = Arc::new(Roots::open(&config.grants, &config.protected)?);
         let slots = Semaphore::new(ceiling.concurrent_calls as usize);
         let waiting = AtomicU32::new(0);
-        Ok(Sandbox { ticking, cache, ready: RwLock::default(), roots, ceiling, slots, waiting })
+        Ok(Sandbox {
+            ticking,
+            cache,
+            ready: RwLock::default(),
+            roots,
+            ceiling,
+            slots,
+            waiting,
+        })
     }
 
     /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new.
@@ -284,15 +321,24 @@ impl Sandbox {
         let digest = Digest::of(bytes);
         let engine = &self.ticking.engine;
         if let Some(unknown) = granted.iter().find(|name| !capability::ALL.contains(&name.as_str())) {
-            let why = format!("and the capabilities of this runtime are {}", capability::ALL.join(", "));
-            return Err(InstallError::Import { import: unknown.clone(), why });
+            let why = format!(
+                "and the capabilities of this runtime are {}",
+                capability::ALL.join(", ")
+            );
+            return Err(InstallError::Import {
+                import: unknown.clone(),
+                why,
+            });
         }
         let component = self.cache.load(engine, bytes, &digest)?;
         install::check(&component, engine, granted)?;
         let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
         let mut linker = Linker::new(engine);
         capability::link(&mut linker, granted).map_err(invalid)?;
-        let pre = linker.instantiate_pre(&component).and_then(EveryPre::new).map_err(invalid)?;
+        let pre = linker
+            .instantiate_pre(&component)
+            .and_then(EveryPre::new)
+            .map_err(invalid)?;
         let mut ready = self.ready.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         let names = granted.iter().map(|name| name.as_bytes());
         let linked = Digest::of_parts(std::iter::once(digest.bytes().as_slice()).chain(names));
@@ -301,7 +347,11 @@ impl Sandbox {
     }
 
     fn ready(&self, digest: &Digest) -> Option<Arc<EveryPre<State>>> {
-        self.ready.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(digest).cloned()
+        self.ready
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .get(digest)
+            .cloned()
     }
 
     /// A place to run in. Waits for one, but not behind a queue without end.
@@ -332,7 +382,10 @@ struct Waiting<'a> {
 
 impl Waiting<'_> {
     fn enter(count: &AtomicU32) -> Waiting<'_> {
-        Waiting { count, ahead: count.fetch_add(1, Ordering::SeqCst) }
+        Waiting {
+            count,
+            ahead: count.fetch_add(1, Ordering::SeqCst),
+        }
     }
 }
 

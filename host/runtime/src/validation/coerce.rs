@@ -8,14 +8,16 @@ use crate::registry::schema::{Field, InputSchema};
 use serde_json::{Map, Value};
 
 /// Repairs the members of arguments in place.
-pub fn coerce(args: &mut Map<String, Value>, schema: &InputSchema) -> Vec<Repair> {
+pub(super) fn coerce(args: &mut Map<String, Value>, schema: &InputSchema) -> Vec<Repair> {
     let mut repairs = Vec::new();
     if !schema.listed {
         return repairs;
     }
     for (name, field) in &schema.fields {
         let Some(value) = args.get(name) else { continue };
-        let Some((to, rule)) = repair(value, field) else { continue };
+        let Some((to, rule)) = repair(value, field) else {
+            continue;
+        };
         let from = match &to {
             Some(to) => args.insert(name.clone(), to.clone()),
             None => args.shift_remove(name),
@@ -31,7 +33,7 @@ pub fn coerce(args: &mut Map<String, Value>, schema: &InputSchema) -> Vec<Repair
 }
 
 /// Puts defaults in where arguments are absent. Not a repair: the schema announces them.
-pub fn fill_defaults(args: &mut Map<String, Value>, schema: &InputSchema) {
+pub(super) fn fill_defaults(args: &mut Map<String, Value>, schema: &InputSchema) {
     for (name, field) in &schema.fields {
         if let (Some(default), false) = (&field.default, args.contains_key(name)) {
             args.insert(name.clone(), default.clone());
@@ -87,7 +89,10 @@ mod tests {
     use serde_json::json;
 
     fn check(type_: InputType, from: Value, to: Option<Value>) {
-        let field = Field { type_: Some(type_), ..Field::default() };
+        let field = Field {
+            type_: Some(type_),
+            ..Field::default()
+        };
         let repaired = repair(&from, &field);
         match to {
             Some(to) => assert_eq!(repaired.map(|(to, _)| to), Some(Some(to)), "{from}"),
@@ -121,8 +126,17 @@ mod tests {
 
     #[test]
     fn null_is_absent_only_where_the_argument_may_be() {
-        let optional = Field { type_: Some(InputType::Integer), ..Field::default() };
-        let required = Field { required: true, ..Field { type_: Some(InputType::Integer), ..Field::default() } };
+        let optional = Field {
+            type_: Some(InputType::Integer),
+            ..Field::default()
+        };
+        let required = Field {
+            required: true,
+            ..Field {
+                type_: Some(InputType::Integer),
+                ..Field::default()
+            }
+        };
         assert_eq!(repair(&Value::Null, &optional).map(|(to, _)| to), Some(None));
         assert_eq!(repair(&Value::Null, &required), None);
     }

@@ -16,16 +16,27 @@ const SIZE: usize = 16 << 20;
 const KEYS: usize = 100_000;
 
 /// Reads arguments from text.
-pub fn parse(text: &str) -> Result<Map<String, Value>, Problem> {
+pub(super) fn parse(text: &str) -> Result<Map<String, Value>, Problem> {
     if text.len() > SIZE {
-        return Err(problem("size", format!("at most {SIZE} bytes"), format!("{} bytes", text.len())));
+        return Err(problem(
+            "size",
+            format!("at most {SIZE} bytes"),
+            format!("{} bytes", text.len()),
+        ));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let found = RefCell::new(None);
     let mut keys = 0;
-    let seed = Strict { path: "", depth: 0, keys: &mut keys, found: &found };
+    let seed = Strict {
+        path: "",
+        depth: 0,
+        keys: &mut keys,
+        found: &found,
+    };
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let parsed = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    let parsed = seed
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value));
     match (parsed, found.into_inner()) {
         (_, Some(problem)) => Err(problem),
         (Ok(Value::Object(object)), None) => Ok(object),
@@ -33,13 +44,18 @@ pub fn parse(text: &str) -> Result<Map<String, Value>, Problem> {
         (Err(error), None) => Err(problem(
             "json",
             "valid JSON".into(),
-            format!("{} at line {}, column {}", without_place(&error), error.line(), error.column()),
+            format!(
+                "{} at line {}, column {}",
+                without_place(&error),
+                error.line(),
+                error.column()
+            ),
         )),
     }
 }
 
 /// Checks the depth of a value that an embedding program built.
-pub fn check_depth(value: &Value) -> Result<(), Problem> {
+pub(super) fn check_depth(value: &Value) -> Result<(), Problem> {
     fn deep(value: &Value, left: usize) -> bool {
         match value {
             Value::Array(items) => left == 0 || items.iter().any(|item| deep(item, left - 1)),
@@ -51,7 +67,7 @@ pub fn check_depth(value: &Value) -> Result<(), Problem> {
 }
 
 /// What a value is, in the words of JSON Schema.
-pub fn kind_of(value: &Value) -> &'static str {
+pub(super) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
@@ -64,11 +80,20 @@ pub fn kind_of(value: &Value) -> &'static str {
 }
 
 fn problem(rule: &str, expected: String, received: String) -> Problem {
-    Problem { path: String::new(), rule: rule.into(), expected, received, hint: None }
+    Problem {
+        path: String::new(),
+        rule: rule.into(),
+        expected,
+        received,
+        hint: None,
+    }
 }
 
 fn too_deep(path: &str) -> Problem {
-    Problem { path: path.into(), ..problem("depth", format!("at most {DEPTH} levels"), "more".into()) }
+    Problem {
+        path: path.into(),
+        ..problem("depth", format!("at most {DEPTH} levels"), "more".into())
+    }
 }
 
 fn without_place(error: &serde_json::Error) -> String {
@@ -130,7 +155,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number that is none"))
+        Number::from_f64(value)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("a number that is none"))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -146,7 +173,12 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let mut array = Vec::new();
         loop {
             let path = format!("{}/{}", self.path, array.len());
-            let seed = Strict { path: &path, depth, keys: &mut *self.keys, found: self.found };
+            let seed = Strict {
+                path: &path,
+                depth,
+                keys: &mut *self.keys,
+                found: self.found,
+            };
             match items.next_element_seed(seed)? {
                 Some(item) => array.push(item),
                 None => return Ok(Value::Array(array)),
@@ -173,7 +205,12 @@ impl<'de> Visitor<'de> for Strict<'_> {
                 };
                 return Err(self.stop(twice));
             }
-            let seed = Strict { path: &path, depth, keys: &mut *self.keys, found: self.found };
+            let seed = Strict {
+                path: &path,
+                depth,
+                keys: &mut *self.keys,
+                found: self.found,
+            };
             let value = members.next_value_seed(seed)?;
             object.insert(key, value);
         }
@@ -182,7 +219,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
 }
 
 /// A JSON Pointer with one more key.
-pub fn pointer(path: &str, key: &str) -> String {
+pub(super) fn pointer(path: &str, key: &str) -> String {
     format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
@@ -197,7 +234,10 @@ mod tests {
 
     #[test]
     fn what_parsers_disagree_on_is_refused_with_its_place() {
-        assert_eq!(refusal(r#"{"a":{"b":1,"b":2}}"#), ("duplicate_key".into(), "/a/b".into()));
+        assert_eq!(
+            refusal(r#"{"a":{"b":1,"b":2}}"#),
+            ("duplicate_key".into(), "/a/b".into())
+        );
         assert_eq!(refusal(r#"{"a":"\ud83d"}"#).0, "json");
         assert_eq!(refusal(r#"{"a":1} x"#).0, "json");
         assert_eq!(refusal(r#"[1]"#).0, "type");

@@ -2,8 +2,12 @@
 
 /// The normal form: absolute, no `.`, no empty parts, `..` taken back; a relative path starts in the workspace. What
 /// leads above the root keeps its `..`, so that permission sees it and refuses.
-pub fn normalise(path: &str) -> String {
-    let mut parts: Vec<&str> = if path.starts_with('/') { Vec::new() } else { vec!["workspace"] };
+pub(super) fn normalise(path: &str) -> String {
+    let mut parts: Vec<&str> = if path.starts_with('/') {
+        Vec::new()
+    } else {
+        vec!["workspace"]
+    };
     for part in path.split('/') {
         match part {
             "" | "." => {}

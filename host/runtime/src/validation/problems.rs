@@ -8,10 +8,10 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
 /// Most problems of one answer; more only bury the first ones.
-pub const MOST: usize = 20;
+pub(super) const MOST: usize = 20;
 
 /// All that one error of the validator says; an object with several unknown keys has one problem for each.
-pub fn of(error: &ValidationError<'_>, known: &[&str]) -> Vec<Problem> {
+pub(super) fn of(error: &ValidationError<'_>, known: &[&str]) -> Vec<Problem> {
     let path = error.instance_path().to_string();
     let received = received(error.instance());
     let problem = |rule: &str, expected: String, hint: Option<String>| Problem {
@@ -38,9 +38,18 @@ pub fn of(error: &ValidationError<'_>, known: &[&str]) -> Vec<Problem> {
         }
         ValidationErrorKind::Type { kind } => one("type", types(kind)),
         ValidationErrorKind::Enum { options } => {
-            let texts: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let texts: Vec<&str> = options
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
             let hint = error.instance().as_str().and_then(|text| nearest(text, texts));
-            vec![problem("enum", format!("one of {options}"), hint.map(|text| format!("did you mean `{text}`?")))]
+            vec![problem(
+                "enum",
+                format!("one of {options}"),
+                hint.map(|text| format!("did you mean `{text}`?")),
+            )]
         }
         ValidationErrorKind::Minimum { limit } => one("range", format!("at least {limit}")),
         ValidationErrorKind::Maximum { limit } => one("range", format!("at most {limit}")),
@@ -71,7 +80,11 @@ fn unknown_key(path: &str, key: &str, known: &[&str]) -> Problem {
 fn types(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(type_) => type_.to_string(),
-        TypeKind::Multiple(types) => types.iter().map(|type_| type_.to_string()).collect::<Vec<_>>().join(" or "),
+        TypeKind::Multiple(types) => types
+            .iter()
+            .map(|type_| type_.to_string())
+            .collect::<Vec<_>>()
+            .join(" or "),
     }
 }
 

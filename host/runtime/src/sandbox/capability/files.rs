@@ -50,9 +50,14 @@ impl Files {
         &self,
         work: impl FnOnce(&Files) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        static FREE: std::sync::LazyLock<Arc<Semaphore>> = std::sync::LazyLock::new(|| Arc::new(Semaphore::new(THREADS)));
+        static FREE: std::sync::LazyLock<Arc<Semaphore>> =
+            std::sync::LazyLock::new(|| Arc::new(Semaphore::new(THREADS)));
         let stopped = |_| failure(Reason::Io, "the runtime is shutting down");
-        let permit = FREE.clone().acquire_owned().await.map_err(|_| failure(Reason::Io, "the runtime is shutting down"))?;
+        let permit = FREE
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(|_| failure(Reason::Io, "the runtime is shutting down"))?;
         let files = self.clone();
         let done = tokio::task::spawn_blocking(move || {
             let result = work(&files);
@@ -64,6 +69,7 @@ impl Files {
 }
 
 /// An open regular file.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct Reader {
     file: Arc<File>,
     size: u64,
@@ -72,7 +78,10 @@ pub struct Reader {
 }
 
 fn failure(reason: Reason, message: impl Into<String>) -> Failure {
-    Failure { reason, message: message.into() }
+    Failure {
+        reason,
+        message: message.into(),
+    }
 }
 
 /// What the system said about a path, as a component may see it: never with the host's path.
@@ -94,7 +103,11 @@ fn from_io(path: &str, error: &std::io::Error) -> Failure {
         ErrorKind::ReadOnlyFilesystem => (Reason::ReadOnly, "is on a read-only file system"),
         _ => (Reason::Io, "cannot be used"),
     };
-    let detail = if reason == Reason::Io { format!(": {}", error.kind()) } else { String::new() };
+    let detail = if reason == Reason::Io {
+        format!(": {}", error.kind())
+    } else {
+        String::new()
+    };
     failure(reason, format!("`{shown}` {what}{detail}"))
 }
 
@@ -106,7 +119,9 @@ fn kind_of(file_type: FileType) -> EntryKind {
     } else if file_type.is_symlink() {
         EntryKind::Link
     } else {
-        debug_assert!(file_type.is_fifo() || file_type.is_socket() || file_type.is_char_device() || file_type.is_block_device());
+        debug_assert!(
+            file_type.is_fifo() || file_type.is_socket() || file_type.is_char_device() || file_type.is_block_device()
+        );
         EntryKind::Other
     }
 }
@@ -116,18 +131,34 @@ fn size_of(metadata: &Metadata) -> u64 {
 }
 
 fn modified_ms(metadata: &Metadata) -> u64 {
-    let since = metadata.modified().ok().and_then(|time| time.into_std().duration_since(UNIX_EPOCH).ok());
+    let since = metadata
+        .modified()
+        .ok()
+        .and_then(|time| time.into_std().duration_since(UNIX_EPOCH).ok());
     since.map_or(0, |since| since.as_millis() as u64)
 }
 
 impl Files {
     fn stat(&self, path: &str) -> Result<Status, Failure> {
         let place = match self.roots.find(path)? {
-            Virtual::Root => return Ok(Status { kind: EntryKind::Directory, size: 0, modified_ms: 0 }),
+            Virtual::Root => {
+                return Ok(Status {
+                    kind: EntryKind::Directory,
+                    size: 0,
+                    modified_ms: 0,
+                });
+            }
             Virtual::Beneath(place) => place,
         };
-        let metadata = place.directory.metadata(&place.rest).map_err(|error| from_io(path, &error))?;
-        Ok(Status { kind: kind_of(metadata.file_type()), size: size_of(&metadata), modified_ms: modified_ms(&metadata) })
+        let metadata = place
+            .directory
+            .metadata(&place.rest)
+            .map_err(|error| from_io(path, &error))?;
+        Ok(Status {
+            kind: kind_of(metadata.file_type()),
+            size: size_of(&metadata),
+            modified_ms: modified_ms(&metadata),
+        })
     }
 
     fn open(&self, path: &str) -> Result<Reader, Failure> {
@@ -137,7 +168,12 @@ impl Files {
         let mut ahead = vec![0; AHEAD.min(usize::try_from(size).unwrap_or(AHEAD))];
         let filled = read_full(&file, 0, &mut ahead).map_err(io)?;
         ahead.truncate(filled);
-        Ok(Reader { file: Arc::new(file), size, ahead, path: path.to_owned() })
+        Ok(Reader {
+            file: Arc::new(file),
+            size,
+            ahead,
+            path: path.to_owned(),
+        })
     }
 
     fn list(&self, path: &str, after: Option<&str>, limit: usize) -> Result<Vec<Entry>, Failure> {
@@ -152,7 +188,10 @@ impl Files {
         for entry in directory.dir.entries().map_err(io)? {
             names.push(entry.map_err(io)?.file_name());
             if names.len() > DIRECTORY {
-                return Err(failure(Reason::TooLarge, format!("`{path}` has more than {DIRECTORY} entries")));
+                return Err(failure(
+                    Reason::TooLarge,
+                    format!("`{path}` has more than {DIRECTORY} entries"),
+                ));
             }
         }
         names.retain(|name| after.is_none_or(|after| name.as_encoded_bytes() > after.as_bytes()));
@@ -255,7 +294,10 @@ impl Host for State {
     ) -> wasmtime::Result<Result<Vec<Entry>, Failure>> {
         self.meter.count_host_call()?;
         let limit = PAGE.min(limit as usize);
-        Ok(self.files.blocking(move |files| files.list(&path, after.as_deref(), limit)).await)
+        Ok(self
+            .files
+            .blocking(move |files| files.list(&path, after.as_deref(), limit))
+            .await)
     }
 
     async fn make_directory(&mut self, path: String) -> wasmtime::Result<Result<(), Failure>> {
@@ -270,7 +312,10 @@ impl Host for State {
         expect: Expectation,
     ) -> wasmtime::Result<Result<Written, Failure>> {
         self.meter.count_host_call()?;
-        Ok(self.files.blocking(move |files| files.replace(&path, &content, &expect)).await)
+        Ok(self
+            .files
+            .blocking(move |files| files.replace(&path, &content, &expect))
+            .await)
     }
 
     async fn append(
@@ -280,7 +325,10 @@ impl Host for State {
         expect: Expectation,
     ) -> wasmtime::Result<Result<Written, Failure>> {
         self.meter.count_host_call()?;
-        Ok(self.files.blocking(move |files| files.append(&path, &content, &expect)).await)
+        Ok(self
+            .files
+            .blocking(move |files| files.append(&path, &content, &expect))
+            .await)
     }
 }
 
@@ -299,7 +347,10 @@ impl HostReader for State {
         self.meter.count_host_call()?;
         let length = length as usize;
         if length > READ {
-            return Ok(Err(failure(Reason::TooLarge, format!("one read has at most {READ} bytes"))));
+            return Ok(Err(failure(
+                Reason::TooLarge,
+                format!("one read has at most {READ} bytes"),
+            )));
         }
         let reader = self.wasi.table.get(&reader)?;
         if let Some(bytes) = reader.read_ahead(offset, length) {
@@ -328,6 +379,11 @@ impl HostReader for State {
 
 impl Reader {
     fn without_ahead(&self) -> Reader {
-        Reader { file: self.file.clone(), size: self.size, ahead: Vec::new(), path: self.path.clone() }
+        Reader {
+            file: self.file.clone(),
+            size: self.size,
+            ahead: Vec::new(),
+            path: self.path.clone(),
+        }
     }
 }

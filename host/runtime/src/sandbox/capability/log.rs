@@ -14,7 +14,10 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn new(bytes: usize) -> Log {
-        Log { lines: Vec::new(), left: bytes }
+        Log {
+            lines: Vec::new(),
+            left: bytes,
+        }
     }
 }
 

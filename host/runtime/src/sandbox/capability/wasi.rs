@@ -28,7 +28,11 @@ impl Wasi {
             .allow_ip_name_lookup(false)
             .max_random_size(RANDOM)
             .build();
-        Wasi { ctx, table: ResourceTable::new(), printed }
+        Wasi {
+            ctx,
+            table: ResourceTable::new(),
+            printed,
+        }
     }
 
     /// What the component printed.
@@ -39,7 +43,10 @@ impl Wasi {
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi.ctx, table: &mut self.wasi.table }
+        WasiCtxView {
+            ctx: &mut self.wasi.ctx,
+            table: &mut self.wasi.table,
+        }
     }
 }
 

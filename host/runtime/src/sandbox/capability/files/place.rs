@@ -1,6 +1,7 @@
 //! Where does a virtual path lead on this machine? Resolves beneath a directory that was opened at the start, and looks
 //! at what was really opened: links inside a grant are followed, and a place that is kept from tools stays kept,
 //! whatever name leads to it.
+#![expect(clippy::disallowed_methods, reason = "granted directories are opened here")]
 
 use super::{failure, from_io};
 use crate::config;
@@ -53,8 +54,12 @@ impl Roots {
         protected: &BTreeSet<PathBuf>,
     ) -> Result<Roots, String> {
         let open = |(name, grant): (&String, &config::Grant)| {
-            let directory = Dir::open_ambient_dir(&grant.path, cap_std::ambient_authority())
-                .map_err(|error| format!("the granted directory `{}` (`{name}`) cannot be opened: {error}", grant.path.display()))?;
+            let directory = Dir::open_ambient_dir(&grant.path, cap_std::ambient_authority()).map_err(|error| {
+                format!(
+                    "the granted directory `{}` (`{name}`) cannot be opened: {error}",
+                    grant.path.display()
+                )
+            })?;
             let writable = grant.mode == config::Access::ReadWrite;
             Ok((name.clone(), Root { directory, writable }))
         };
@@ -67,13 +72,19 @@ impl Roots {
 
     /// The grants as a component sees them.
     pub(super) fn grants(&self, writable: bool) -> Vec<Grant> {
-        let grant = |(name, root): (&String, &Root)| Grant { name: format!("/{name}"), writable: writable && root.writable };
+        let grant = |(name, root): (&String, &Root)| Grant {
+            name: format!("/{name}"),
+            writable: writable && root.writable,
+        };
         self.by_name.iter().map(grant).collect()
     }
 
     /// The grants as entries of the virtual root.
     pub(super) fn entries(&self, after: Option<&str>, limit: usize) -> Vec<Entry> {
-        let names = self.by_name.keys().filter(|name| after.is_none_or(|after| name.as_str() > after));
+        let names = self
+            .by_name
+            .keys()
+            .filter(|name| after.is_none_or(|after| name.as_str() > after));
         let entry = |name: &String| Entry {
             name: name.clone(),
             kind: EntryKind::Directory,
@@ -86,7 +97,12 @@ impl Roots {
 
     /// Finds the grant of a path.
     pub(super) fn find(&self, path: &str) -> Result<Virtual<'_>, Failure> {
-        let out = || failure(Reason::PathOutOfBounds, format!("`{}` is beneath no grant", crate::document::excerpt(path, 200)));
+        let out = || {
+            failure(
+                Reason::PathOutOfBounds,
+                format!("`{}` is beneath no grant", crate::document::excerpt(path, 200)),
+            )
+        };
         let absolute = path.strip_prefix('/').ok_or_else(out)?;
         if absolute.is_empty() {
             return Ok(Virtual::Root);
@@ -97,7 +113,11 @@ impl Roots {
             return Err(out());
         }
         let rest = if rest.is_empty() { "." } else { rest };
-        Ok(Virtual::Beneath(Place { directory: &root.directory, writable: root.writable, rest: rest.into() }))
+        Ok(Virtual::Beneath(Place {
+            directory: &root.directory,
+            writable: root.writable,
+            rest: rest.into(),
+        }))
     }
 
     /// Opens a regular file for reading, without waiting on anything.
@@ -123,7 +143,10 @@ impl Roots {
     pub(super) fn open_directory(&self, path: &str, place: &Place<'_>) -> Result<OpenDirectory, Failure> {
         let io = |error: std::io::Error| from_io(path, &error);
         if !place.directory.metadata(&place.rest).map_err(io)?.is_dir() {
-            return Err(failure(Reason::NotADirectory, format!("`{}` is not a directory", crate::document::excerpt(path, 200))));
+            return Err(failure(
+                Reason::NotADirectory,
+                format!("`{}` is not a directory", crate::document::excerpt(path, 200)),
+            ));
         }
         let dir = place.directory.open_dir(&place.rest).map_err(io)?;
         let real = real_path(&dir).map_err(io)?;
@@ -152,7 +175,10 @@ fn regular(path: &str, is_file: bool, is_dir: bool) -> Result<(), Failure> {
     match (is_file, is_dir) {
         (true, _) => Ok(()),
         (false, true) => Err(failure(Reason::IsADirectory, format!("`{shown}` is a directory"))),
-        (false, false) => Err(failure(Reason::NotARegularFile, format!("`{shown}` is not a regular file"))),
+        (false, false) => Err(failure(
+            Reason::NotARegularFile,
+            format!("`{shown}` is not a regular file"),
+        )),
     }
 }
 
