@@ -120,8 +120,8 @@ impl Roots {
         }))
     }
 
-    /// Opens a regular file for reading, without waiting on anything.
-    pub(super) fn open_file(&self, path: &str) -> Result<File, Failure> {
+    /// Opens a regular file for reading, without waiting on anything, and says how large it is.
+    pub(super) fn open_file(&self, path: &str) -> Result<(File, u64), Failure> {
         let Virtual::Beneath(place) = self.find(path)? else {
             return Err(failure(Reason::IsADirectory, "`/` is a directory"));
         };
@@ -136,7 +136,7 @@ impl Roots {
         let metadata = file.metadata().map_err(io)?;
         regular(path, metadata.is_file(), metadata.is_dir())?;
         self.refuse_protected(path, &real_path(&file).map_err(io)?)?;
-        Ok(file)
+        Ok((file, metadata.len()))
     }
 
     /// Opens a directory for listing or for what is in it.
