@@ -1,26 +1,18 @@
 //! Which plugins are part of the command? Those of `plugins/` whose component was built before this: their manifests
 //! and components become bytes of the program, so that the one file can be copied and used.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a build script reads files and its environment"
-)]
+#![allow(clippy::disallowed_methods, reason = "a build script reads files and its environment")]
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let sources = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?)
-        .join("../../plugins")
-        .canonicalize()?;
+    let sources = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join("../../plugins").canonicalize()?;
     let components = components_folder();
     println!("cargo:rerun-if-env-changed=HERMES_PLUGINS_DIR");
     println!("cargo:rerun-if-changed={}", sources.display());
     println!("cargo:rerun-if-changed={}", components.display());
     let mut code = String::from("&[\n");
-    for folder in sorted(&sources)?
-        .into_iter()
-        .filter(|folder| folder.join("adapter.toml").is_file())
-    {
+    for folder in sorted(&sources)?.into_iter().filter(|folder| folder.join("adapter.toml").is_file()) {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let component = components.join(format!("{name}.wasm"));
         if component.is_file() {
@@ -48,30 +40,20 @@ fn write_plugin(
     component: &Path,
 ) -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed={}", component.display());
-    writeln!(
-        code,
-        "    hermes_runtime::adapter::plugin::Embedded {{ name: {name:?}, files: &["
-    )?;
+    writeln!(code, "    hermes_runtime::adapter::plugin::Embedded {{ name: {name:?}, files: &[")?;
     let mut file = |name: &str, path: &Path| writeln!(code, "        ({name:?}, include_bytes!({path:?})),");
     file("adapter.toml", &folder.join("adapter.toml"))?;
     file(&format!("{name}.wasm"), component)?;
-    for manifest in sorted(&folder.join("tools"))?
-        .iter()
-        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
-    {
-        file(
-            &format!("tools/{}", manifest.file_name().unwrap_or_default().to_string_lossy()),
-            manifest,
-        )?;
+    for manifest in sorted(&folder.join("tools"))?.iter().filter(|path| path.extension().is_some_and(|e| e == "toml")) {
+        file(&format!("tools/{}", manifest.file_name().unwrap_or_default().to_string_lossy()), manifest)?;
     }
     writeln!(code, "    ] }},")?;
     Ok(())
 }
 
 fn sorted(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<std::io::Result<_>>()?;
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     paths.sort();
     Ok(paths)
 }

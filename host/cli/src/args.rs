@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// What the calls are for
     #[arg(long, global = true, value_name = "TEXT")]
     pub(crate) purpose: Option<String>,
-    /// What the agent works on; ranks results, changes no decision
+    /// What the agent works on; told to the tool, changes no decision
     #[arg(long, global = true, value_name = "TEXT")]
     pub(crate) task: Option<String>,
     #[command(flatten)]
@@ -45,25 +45,14 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct OutputArgument {
     /// How answers are printed [default: text on a terminal, json elsewhere]
-    #[arg(
-        id = "output",
-        long = "output",
-        short = 'o',
-        global = true,
-        value_enum,
-        value_name = "FORMAT"
-    )]
+    #[arg(id = "output", long = "output", short = 'o', global = true, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
 }
 
 impl OutputArgument {
     pub(crate) fn format(self) -> Format {
         use std::io::IsTerminal;
-        let usual = if std::io::stdout().is_terminal() {
-            Format::Text
-        } else {
-            Format::Json
-        };
+        let usual = if std::io::stdout().is_terminal() { Format::Text } else { Format::Json };
         self.format.unwrap_or(usual)
     }
 }

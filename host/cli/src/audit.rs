@@ -10,8 +10,7 @@ use hermes_runtime::injection::audit::{Entry, Reader, Verification};
 const BROKEN: u8 = 10;
 
 pub(crate) fn run(arguments: &Arguments, command: &AuditCommand) -> Result<u8, Failure> {
-    let setup = setup::load(arguments)?;
-    let reader = Reader::open(&setup.loaded.config.state_dir)?;
+    let reader = Reader::open(&setup::state_dir(arguments)?)?;
     let format = arguments.output.format();
     match command {
         AuditCommand::List { limit } => list(&reader, *limit, format),
@@ -24,9 +23,7 @@ fn list(reader: &Reader, limit: u32, format: Format) -> Result<u8, Failure> {
     let mut entries = reader.list(limit)?;
     entries.reverse();
     match format {
-        Format::Text => entries
-            .iter()
-            .for_each(|entry| output::line(&printable_lines(&one_line(entry)))),
+        Format::Text => entries.iter().for_each(|entry| output::line(&printable_lines(&one_line(entry)))),
         Format::Json => output::document(&entries, format),
         Format::Ndjson => entries.iter().for_each(|entry| output::document(entry, format)),
     }
@@ -67,9 +64,8 @@ fn time(ms: u64) -> String {
 }
 
 fn show(reader: &Reader, prefix: &str, format: Format) -> Result<u8, Failure> {
-    let call_id = reader
-        .find(prefix)?
-        .ok_or_else(|| Failure::unknown(format!("no call's id begins with `{prefix}`")))?;
+    let call_id =
+        reader.find(prefix)?.ok_or_else(|| Failure::unknown(format!("no call's id begins with `{prefix}`")))?;
     let entries = reader.show(&call_id)?;
     match format {
         Format::Json | Format::Ndjson => output::document(&entries, format),
@@ -83,11 +79,7 @@ fn show_text(entry: &Entry) {
     output::line(&format!("record {} · {:?} · {}", entry.seq, record.kind, entry.hash).to_lowercase());
     output::line(&printable_lines(&one_line(entry)));
     for step in &record.steps {
-        let reason = step
-            .reason
-            .as_ref()
-            .map(|reason| format!(" · {reason}"))
-            .unwrap_or_default();
+        let reason = step.reason.as_ref().map(|reason| format!(" · {reason}")).unwrap_or_default();
         output::line(&format!(
             "  {} {:<11} {:>8} µs  {}{reason}",
             step.step.number(),
@@ -101,17 +93,11 @@ fn show_text(entry: &Entry) {
         ("arguments", facts.args.as_deref().map(str::to_owned)),
         ("digest", facts.args_digest.map(|digest| digest.to_string())),
         ("component", facts.component.map(|digest| digest.to_string())),
-        (
-            "risk",
-            (!facts.risk_factors.is_empty()).then(|| facts.risk_factors.join(", ")),
-        ),
+        ("risk", (!facts.risk_factors.is_empty()).then(|| facts.risk_factors.join(", "))),
         ("approver", facts.approver.clone()),
         ("error", record.error.as_ref().map(|error| error.message.clone())),
         ("insides", record.insides.clone()),
-        (
-            "log",
-            (!facts.log.is_empty()).then(|| format!("\n{}", facts.log.join("\n"))),
-        ),
+        ("log", (!facts.log.is_empty()).then(|| format!("\n{}", facts.log.join("\n")))),
     ];
     for (label, value) in rows {
         if let Some(value) = value {
@@ -134,10 +120,9 @@ fn verify(verification: &Verification, format: Format) -> Result<u8, Failure> {
         Format::Json | Format::Ndjson => output::document(verification, format),
         Format::Text => {
             match &verification.broken {
-                None => output::line(&format!(
-                    "{} records, unbroken; head {}",
-                    verification.records, verification.head
-                )),
+                None => {
+                    output::line(&format!("{} records, unbroken; head {}", verification.records, verification.head))
+                }
                 Some((seq, why)) => output::line(&format!("record {seq} is not what was written: {why}")),
             }
             for call_id in &verification.unknown {

@@ -52,10 +52,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Resul
 /// The answer, or nothing if the person pressed Ctrl-C, which ends the call and leaves its record.
 async fn call_or_give_up(runtime: &Runtime, call: Call) -> Option<Envelope> {
     let (sender, mut progress) = tokio::sync::mpsc::channel(16);
-    let mut running = std::pin::pin!(runtime.call(Call {
-        progress: Some(sender),
-        ..call
-    }));
+    let mut running = std::pin::pin!(runtime.call(Call { progress: Some(sender), ..call }));
     loop {
         tokio::select! {
             injection = &mut running => return Some(injection.envelope),
@@ -143,7 +140,11 @@ fn from_pairs(pairs: &[String]) -> Result<String, Failure> {
     let mut members = Vec::new();
     for pair in pairs {
         let wrong = || Failure::usage(format!("`{pair}` is neither key=text nor key:=JSON"));
-        let (key, value) = pair.split_once('=').ok_or_else(wrong)?;
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(Failure::usage(format!(
+                "`{pair}` is not of the form key=text or key:=JSON, such as `path={pair}`"
+            )));
+        };
         let (key, value) = match key.strip_suffix(':') {
             Some(key) => {
                 let json: Box<RawValue> = serde_json::from_str(value).map_err(|_| wrong())?;

@@ -8,31 +8,20 @@ use serde_json::{Map, Value, json};
 
 pub(crate) fn run(arguments: &Arguments, command: &ConfigCommand) -> Result<u8, Failure> {
     let ConfigCommand::Show { origin } = command;
-    let setup = setup::load(arguments)?;
+    let mut setup = setup::load(arguments)?;
+    setup.loaded.config = setup.loaded.config.with_own_places_protected();
     let settings = flatten(&setup.loaded);
     let format = arguments.output.format();
     if format != Format::Text {
-        let origins = settings
-            .iter()
-            .map(|(key, value, origin)| json!({ "key": key, "value": value, "origin": said(origin) }));
-        let values: Map<String, Value> = settings
-            .iter()
-            .map(|(key, value, _)| (key.clone(), value.clone()))
-            .collect();
-        let document = if *origin {
-            origins.collect()
-        } else {
-            Value::Object(values)
-        };
+        let origins =
+            settings.iter().map(|(key, value, origin)| json!({ "key": key, "value": value, "origin": said(origin) }));
+        let values: Map<String, Value> = settings.iter().map(|(key, value, _)| (key.clone(), value.clone())).collect();
+        let document = if *origin { origins.collect() } else { Value::Object(values) };
         output::document(&document, format);
         return Ok(0);
     }
     for (key, value, from) in &settings {
-        let from = if *origin {
-            format!("  # {}", said(from))
-        } else {
-            String::new()
-        };
+        let from = if *origin { format!("  # {}", said(from)) } else { String::new() };
         output::line(&format!("{key} = {value}{from}"));
     }
     Ok(0)
@@ -44,10 +33,7 @@ fn flatten(loaded: &Loaded) -> Vec<(String, Value, Origin)> {
     let mut rows = Vec::new();
     walk("", &tree, &mut rows);
     let origin = |key: &str| {
-        let set = loaded
-            .origins
-            .get(key)
-            .or_else(|| loaded.origins.get(key.split('.').next().unwrap_or_default()));
+        let set = loaded.origins.get(key).or_else(|| loaded.origins.get(key.split('.').next().unwrap_or_default()));
         set.cloned().unwrap_or(Origin::Default)
     };
     rows.into_iter()
@@ -62,11 +48,7 @@ fn walk(prefix: &str, value: &Value, rows: &mut Vec<(String, Value)>) {
     match value.as_object().filter(|members| !members.is_empty()) {
         Some(members) => {
             for (key, member) in members {
-                let dotted = if prefix.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{prefix}.{key}")
-                };
+                let dotted = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
                 walk(&dotted, member, rows);
             }
         }
@@ -74,7 +56,7 @@ fn walk(prefix: &str, value: &Value, rows: &mut Vec<(String, Value)>) {
     }
 }
 
-fn said(origin: &Origin) -> String {
+pub(crate) fn said(origin: &Origin) -> String {
     match origin {
         Origin::Flag => "command line".into(),
         Origin::Environment => "environment".into(),

@@ -28,38 +28,19 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let mut checks = Vec::new();
     let mut add = |what, verdict, found: String| checks.push(Check { what, verdict, found });
     let setup = setup::load(arguments)?;
-    let files: Vec<String> = setup.files.iter().map(|origin| format!("{origin:?}")).collect();
-    let files = if files.is_empty() {
-        "none; the safe defaults are in force".to_owned()
-    } else {
-        files.join(", ")
-    };
+    let files: Vec<String> = setup.files.iter().map(|origin| crate::configuration::said(origin)).collect();
+    let files = if files.is_empty() { "none; the safe defaults are in force".to_owned() } else { files.join(", ") };
     add("configuration", Verdict::Ok, files);
     match &setup.no_workspace {
-        None => add(
-            "workspace",
-            Verdict::Ok,
-            setup.loaded.config.grants["workspace"].path.display().to_string(),
-        ),
+        None => add("workspace", Verdict::Ok, setup.loaded.config.grants["workspace"].path.display().to_string()),
         Some(why) => add("workspace", Verdict::Note, why.clone()),
     }
     let caller = identity::caller(arguments, &setup.loaded.config)?;
-    add(
-        "identity",
-        Verdict::Ok,
-        format!("{} in role {}", caller.id, caller.role),
-    );
+    add("identity", Verdict::Ok, format!("{} in role {}", caller.id, caller.role));
     let terminal = Terminal::open().is_some();
-    let asked = if terminal {
-        "this terminal can be asked"
-    } else {
-        "no terminal: calls that need a person are refused"
-    };
-    add(
-        "approval",
-        if terminal { Verdict::Ok } else { Verdict::Note },
-        asked.into(),
-    );
+    let asked =
+        if terminal { "this terminal can be asked" } else { "no terminal: calls that need a person are refused" };
+    add("approval", if terminal { Verdict::Ok } else { Verdict::Note }, asked.into());
     match BUILT_IN.len() {
         0 => add(
             "built-in plugins",
@@ -73,11 +54,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
     match Runtime::start(setup.loaded.config, BUILT_IN, None) {
         Ok(runtime) => {
             let tools = runtime.registry().tools().count();
-            add(
-                "engine",
-                Verdict::Ok,
-                format!("{} adapters, {tools} tools", runtime.adapters().all().count()),
-            );
+            add("engine", Verdict::Ok, format!("adapters: {}, tools: {tools}", runtime.adapters().all().count()));
             for fault in runtime.faults() {
                 add("plugins and tools", Verdict::Fault, fault.to_string());
             }
@@ -90,21 +67,13 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
     add("compiled components", Verdict::Ok, cache.display().to_string());
     match Reader::open(&state).and_then(|reader| reader.verify()) {
         Ok(found) => match found.broken {
-            None => add(
-                "audit chain",
-                Verdict::Ok,
-                format!("{} records, unbroken", found.records),
-            ),
+            None => add("audit chain", Verdict::Ok, format!("{} records, unbroken", found.records)),
             Some((seq, why)) => add("audit chain", Verdict::Fault, format!("record {seq}: {why}")),
         },
         Err(error) => add("audit chain", Verdict::Note, error.to_string()),
     }
     print(&checks, arguments.output.format());
-    Ok(if checks.iter().any(|check| check.verdict == Verdict::Fault) {
-        4
-    } else {
-        0
-    })
+    Ok(if checks.iter().any(|check| check.verdict == Verdict::Fault) { 4 } else { 0 })
 }
 
 fn print(checks: &[Check], format: Format) {
@@ -117,9 +86,6 @@ fn print(checks: &[Check], format: Format) {
             Verdict::Note => "note ",
             Verdict::Fault => "FAULT",
         };
-        output::line(&crate::terminal::printable_lines(&format!(
-            "{mark} {:<20} {}",
-            check.what, check.found
-        )));
+        output::line(&crate::terminal::printable_lines(&format!("{mark} {:<20} {}", check.what, check.found)));
     }
 }

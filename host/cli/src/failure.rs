@@ -18,56 +18,33 @@ pub(crate) struct Failure {
 impl Failure {
     /// Something was said wrongly.
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
-        Failure {
-            exit: 2,
-            message: message.into(),
-            faults: Vec::new(),
-        }
+        Failure { exit: 2, message: message.into(), faults: Vec::new() }
     }
 
     /// The caller may not.
     pub(crate) fn denied(message: impl Into<String>) -> Failure {
-        Failure {
-            exit: 6,
-            message: message.into(),
-            faults: Vec::new(),
-        }
+        Failure { exit: 6, message: message.into(), faults: Vec::new() }
     }
 
     /// Something that is needed is not there.
     pub(crate) fn unavailable(message: impl Into<String>) -> Failure {
-        Failure {
-            exit: 4,
-            message: message.into(),
-            faults: Vec::new(),
-        }
+        Failure { exit: 4, message: message.into(), faults: Vec::new() }
     }
 
     /// Nothing has that name.
     pub(crate) fn unknown(message: impl Into<String>) -> Failure {
-        Failure {
-            exit: 5,
-            message: message.into(),
-            faults: Vec::new(),
-        }
+        Failure { exit: 5, message: message.into(), faults: Vec::new() }
     }
 
     /// The command is at fault, or the machine.
     pub(crate) fn internal(message: impl Into<String>) -> Failure {
-        Failure {
-            exit: 1,
-            message: message.into(),
-            faults: Vec::new(),
-        }
+        Failure { exit: 1, message: message.into(), faults: Vec::new() }
     }
 }
 
 impl From<Faults> for Failure {
     fn from(faults: Faults) -> Failure {
-        Failure {
-            faults: faults.0,
-            ..Failure::usage("the configuration is wrong")
-        }
+        Failure { faults: faults.0, ..Failure::usage("the configuration is wrong") }
     }
 }
 

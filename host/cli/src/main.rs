@@ -1,9 +1,6 @@
 //! The Hermes Tool Dispatch Runtime on the command line. Thin: it reads options, puts a runtime together and prints
 //! what comes back.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the command is the rim: it reads options, files and the environment"
-)]
+#![allow(clippy::disallowed_methods, reason = "the command is the rim: it reads options, files and the environment")]
 #![allow(clippy::print_stdout, reason = "the command's answers go to standard output")]
 
 mod args;
@@ -49,12 +46,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Command::Trust(command) => trust::run(arguments, command),
         Command::Doctor => on_runtime(doctor::run(arguments)),
         Command::Completions { shell } => {
-            clap_complete::generate(
-                *shell,
-                &mut Arguments::command(),
-                "hermes-dispatch",
-                &mut std::io::stdout(),
-            );
+            clap_complete::generate(*shell, &mut Arguments::command(), "hermes-dispatch", &mut std::io::stdout());
             Ok(0)
         }
         Command::Man { dir } => man(dir.as_deref()),
@@ -79,9 +71,7 @@ fn man(dir: Option<&std::path::Path>) -> Result<u8, Failure> {
             std::fs::create_dir_all(dir).map_err(failed)?;
             clap_mangen::generate_to(Arguments::command(), dir).map_err(failed)?;
         }
-        None => clap_mangen::Man::new(Arguments::command())
-            .render(&mut std::io::stdout())
-            .map_err(failed)?,
+        None => clap_mangen::Man::new(Arguments::command()).render(&mut std::io::stdout()).map_err(failed)?,
     }
     Ok(0)
 }

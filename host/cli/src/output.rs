@@ -43,19 +43,10 @@ fn text_envelope(envelope: &Envelope) {
         warn(warning);
     }
     if let Some(truncation) = &metadata.truncation {
-        warn(&format!(
-            "{} of {} bytes are shown: {}",
-            truncation.kept, truncation.total, truncation.reason
-        ));
+        warn(&format!("{} of {} bytes are shown: {}", truncation.kept, truncation.total, truncation.reason));
     }
-    let risk = metadata
-        .risk
-        .as_ref()
-        .map_or(String::new(), |risk| format!(" · {} risk", risk.level));
-    let tail = format!(
-        "{}{risk} · {:.1} ms · audit {}",
-        metadata.tool, metadata.duration_ms, metadata.audit_id
-    );
+    let risk = metadata.risk.as_ref().map_or(String::new(), |risk| format!(" · {} risk", risk.level));
+    let tail = format!("{}{risk} · {:.1} ms · audit {}", metadata.tool, metadata.duration_ms, metadata.audit_id);
     match &envelope.error {
         None => eprintln!("{}", err.dim(&format!("ok · {}", printable_lines(&tail)))),
         Some(error) => {
@@ -65,16 +56,9 @@ fn text_envelope(envelope: &Envelope) {
                 printable_lines(&error.message)
             );
             for problem in &error.problems {
-                let hint = problem
-                    .hint
-                    .as_ref()
-                    .map(|hint| format!(" ({hint})"))
-                    .unwrap_or_default();
+                let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
                 let path = if problem.path.is_empty() { "/" } else { &problem.path };
-                let text = format!(
-                    "  {path}: expected {}, received {}{hint}",
-                    problem.expected, problem.received
-                );
+                let text = format!("  {path}: expected {}, received {}{hint}", problem.expected, problem.received);
                 eprintln!("{}", printable_lines(&text));
             }
             if let Some(hint) = &error.hint {
@@ -99,11 +83,7 @@ fn print_data(data: &Value) {
 }
 
 fn print_text(text: &str) {
-    let end = if text.ends_with('\n') || text.is_empty() {
-        ""
-    } else {
-        "\n"
-    };
+    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     let _ = write!(std::io::stdout(), "{}{end}", printable_lines(text));
 }
 
@@ -111,11 +91,7 @@ fn print_text(text: &str) {
 pub(crate) fn progress(update: &Progress) {
     if std::io::stderr().is_terminal() {
         let total = update.total.map(|total| format!(" of {total}")).unwrap_or_default();
-        eprintln!(
-            "… {}{total} {}",
-            update.done,
-            update.message.as_deref().unwrap_or_default()
-        );
+        eprintln!("… {}{total} {}", update.done, update.message.as_deref().unwrap_or_default());
     }
 }
 
@@ -153,25 +129,15 @@ struct Style {
 
 impl Style {
     fn new() -> Style {
-        Style {
-            colours: colours(&std::io::stderr()),
-        }
+        Style { colours: colours(&std::io::stderr()) }
     }
 
     fn dim(&self, text: &str) -> String {
-        if self.colours {
-            format!("\x1b[2m{text}\x1b[0m")
-        } else {
-            text.to_owned()
-        }
+        if self.colours { format!("\x1b[2m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     fn bold(&self, text: &str) -> String {
-        if self.colours {
-            format!("\x1b[1m{text}\x1b[0m")
-        } else {
-            text.to_owned()
-        }
+        if self.colours { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 
@@ -190,17 +156,9 @@ impl Snippet {
         let at = text.as_ref().map(|text| {
             let line_start: usize = text.split_inclusive('\n').take(fault.line - 1).map(str::len).sum();
             line_start
-                + text[line_start..]
-                    .chars()
-                    .take(fault.column.saturating_sub(1))
-                    .map(char::len_utf8)
-                    .sum::<usize>()
+                + text[line_start..].chars().take(fault.column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
         });
-        let place = if text.is_none() {
-            format!("{}: ", fault.file.display())
-        } else {
-            String::new()
-        };
+        let place = if text.is_none() { format!("{}: ", fault.file.display()) } else { String::new() };
         Snippet {
             message: format!("{place}{}", fault.message),
             hint: fault.hint.clone(),
@@ -220,9 +178,7 @@ impl std::error::Error for Snippet {}
 
 impl miette::Diagnostic for Snippet {
     fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
-        self.hint
-            .as_ref()
-            .map(|hint| Box::new(hint) as Box<dyn std::fmt::Display>)
+        self.hint.as_ref().map(|hint| Box::new(hint) as Box<dyn std::fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn miette::SourceCode> {
@@ -231,10 +187,6 @@ impl miette::Diagnostic for Snippet {
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = miette::LabeledSpan> + '_>> {
         let at = self.at?;
-        Some(Box::new(std::iter::once(miette::LabeledSpan::new(
-            Some("here".into()),
-            at,
-            1,
-        ))))
+        Some(Box::new(std::iter::once(miette::LabeledSpan::new(Some("here".into()), at, 1))))
     }
 }

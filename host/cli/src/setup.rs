@@ -24,32 +24,40 @@ pub(crate) struct Setup {
     pub(crate) no_workspace: Option<String>,
 }
 
+/// The state folder that the user's and the system's configuration name, whatever a project says.
+pub(crate) fn state_dir(arguments: &Arguments) -> Result<PathBuf, Failure> {
+    let folders = Folders::of_this_user()?;
+    let sources = own_sources(arguments, &folders)?;
+    Ok(Config::load(Config::new(&folders.state, &folders.cache), &sources)?.config.state_dir)
+}
+
+/// The system's and the user's configuration.
+fn own_sources(arguments: &Arguments, folders: &Folders) -> Result<Vec<Source>, Failure> {
+    let system = read(Path::new("/etc/hermes-dispatch/config.toml"), Origin::System)?;
+    let user = match &arguments.config {
+        Some(file) => {
+            let file = absolute(file)?;
+            let missing = || Failure::usage(format!("there is no configuration file `{}`", file.display()));
+            Some(read(&file, Origin::User)?.ok_or_else(missing)?)
+        }
+        None => read(&folders.config.join("config.toml"), Origin::User)?,
+    };
+    Ok(system.into_iter().chain(user).collect())
+}
+
 /// Reads all configuration and grants the workspace.
 pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
     let folders = Folders::of_this_user()?;
     let workspace = workspace(arguments)?;
-    let mut sources = vec![];
-    sources.extend(read(Path::new("/etc/hermes-dispatch/config.toml"), Origin::System)?);
-    let user = match &arguments.config {
-        Some(file) => {
-            let file = absolute(file)?;
-            Some(
-                read(&file, Origin::User)?
-                    .ok_or_else(|| Failure::usage(format!("there is no configuration file `{}`", file.display())))?,
-            )
-        }
-        None => read(&folders.config.join("config.toml"), Origin::User)?,
-    };
+    let mut sources = own_sources(arguments, &folders)?;
     let mut base = Config::new(&folders.state, &folders.cache);
-    base.protected
-        .extend([folders.config.clone(), "/etc/hermes-dispatch".into()]);
-    let user_file = user.as_ref().map(file_of);
-    base.protected.extend(user_file.clone());
-    sources.extend(user);
+    base.protected.extend([folders.config.clone(), "/etc/hermes-dispatch".into()]);
+    let own: Vec<PathBuf> = sources.iter().map(file_of).collect();
+    base.protected.extend(own.clone());
     if let Ok(folder) = &workspace {
         base.protected.insert(folder.join("hermes.toml"));
         let project = folder.join("hermes.toml");
-        if user_file.as_deref() != Some(&project)
+        if !own.contains(&project)
             && let Some(mut source) = read(&project, Origin::Project)?
         {
             source.trusted = trust::is_trusted(&folders.state, folder, &source.text);
@@ -60,14 +68,7 @@ pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
     let mut loaded = Config::load(base, &sources)?;
     let mut no_workspace = None;
     match workspace {
-        Ok(path) => grant(
-            &mut loaded,
-            Config::WORKSPACE,
-            Grant {
-                path,
-                mode: Access::ReadWrite,
-            },
-        ),
+        Ok(path) => grant(&mut loaded, Config::WORKSPACE, Grant { path, mode: Access::ReadWrite }),
         Err(why) => no_workspace = Some(why),
     }
     for text in &arguments.grant {
@@ -75,11 +76,7 @@ pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
         identity::allow_grant(&loaded.config, &name, &wanted)?;
         grant(&mut loaded, &name, wanted);
     }
-    Ok(Setup {
-        loaded,
-        files,
-        no_workspace,
-    })
+    Ok(Setup { loaded, files, no_workspace })
 }
 
 /// Starts the runtime. What is wrong with plugins and tools is said on standard error; the good ones are in service.
@@ -110,15 +107,16 @@ fn parse_grant(text: &str) -> Result<(String, Grant), Failure> {
         (None, Some(path)) => (path, Access::ReadOnly),
         (None, None) => (rest, Access::ReadOnly),
     };
-    let good = !name.is_empty() && !name.contains('/') && !path.is_empty();
-    good.then_some(()).ok_or_else(wrong)?;
-    Ok((
-        name.to_owned(),
-        Grant {
-            path: absolute(Path::new(path))?,
-            mode,
-        },
-    ))
+    if path.is_empty() {
+        return Err(wrong());
+    }
+    if let Some(fault) = hermes_runtime::config::bad_grant_name(name) {
+        return Err(Failure::usage(fault.to_string()));
+    }
+    if name == Config::WORKSPACE {
+        return Err(Failure::usage("the workspace is named by `--workspace DIR`, not by `--grant`"));
+    }
+    Ok((name.to_owned(), Grant { path: absolute(Path::new(path))?, mode }))
 }
 
 /// The workspace, or why there is none.
@@ -144,16 +142,9 @@ fn workspace(arguments: &Arguments) -> Result<Result<PathBuf, String>, Failure> 
 
 fn read(file: &Path, origin: fn(PathBuf) -> Origin) -> Result<Option<Source>, Failure> {
     match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Some(Source {
-            origin: origin(file.to_owned()),
-            text,
-            trusted: false,
-        })),
+        Ok(text) => Ok(Some(Source { origin: origin(file.to_owned()), text, trusted: false })),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::usage(format!(
-            "the configuration `{}` cannot be read: {error}",
-            file.display()
-        ))),
+        Err(error) => Err(Failure::usage(format!("the configuration `{}` cannot be read: {error}", file.display()))),
     }
 }
 
@@ -187,9 +178,7 @@ impl Folders {
     pub(crate) fn of_this_user() -> Result<Folders, Failure> {
         let home = std::env::home_dir();
         let folder = |variable: &str, usual: &str| {
-            let set = std::env::var_os(variable)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute());
+            let set = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
             set.or_else(|| home.as_ref().map(|home| home.join(usual)))
                 .map(|folder| folder.join("hermes-dispatch"))
                 .ok_or_else(|| Failure::usage(format!("neither HOME nor {variable} says where this user's files are")))

@@ -13,18 +13,13 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn open() -> Option<Terminal> {
-        let file = std::fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open("/dev/tty")
-            .ok()?;
+        let file = std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?;
         rustix::termios::isatty(&file).then_some(Terminal { file })
     }
 
     /// Asks one question that only `y` or `yes` answers with yes.
     pub(crate) fn confirm(&self, question: &str) -> bool {
-        self.ask(&format!("{} [y/N] ", printable_lines(question)))
-            .unwrap_or(false)
+        self.ask(&format!("{} [y/N] ", printable_lines(question))).unwrap_or(false)
     }
 
     fn ask(&self, text: &str) -> std::io::Result<bool> {
@@ -48,17 +43,12 @@ impl Approver for Terminal {
             };
             // A thread of its own, so that a person who never answers holds up nothing; the process ends it.
             let (sender, answer) = tokio::sync::oneshot::channel();
-            let asking = std::thread::Builder::new()
-                .name("hermes-terminal".into())
-                .spawn(move || {
-                    let _ = sender.send(terminal.ask(&text));
-                });
+            let asking = std::thread::Builder::new().name("hermes-terminal".into()).spawn(move || {
+                let _ = sender.send(terminal.ask(&text));
+            });
             match (asking, answer.await) {
                 (Ok(_), Ok(Ok(true))) => Answer::Approved { by: person() },
-                (Ok(_), Ok(Ok(false))) => Answer::Denied {
-                    by: person(),
-                    reason: None,
-                },
+                (Ok(_), Ok(Ok(false))) => Answer::Denied { by: person(), reason: None },
                 (Ok(_), _) | (Err(_), _) => Answer::Nobody,
             }
         })
@@ -72,10 +62,7 @@ fn person() -> String {
 fn question(request: &Request) -> String {
     let mut text = format!("\n── approval needed: {} ──\n", printable(&request.tool));
     let mut line = |label: &str, value: &str| {
-        text.push_str(&format!(
-            "{label:>10}  {}\n",
-            printable_lines(value).replace('\n', "\n            ")
-        ));
+        text.push_str(&format!("{label:>10}  {}\n", printable_lines(value).replace('\n', "\n            ")));
     };
     line("does", &request.description);
     line("caller", &format!("{} as {}", request.caller, request.role));
@@ -93,15 +80,10 @@ fn question(request: &Request) -> String {
 
 fn pretty(args: &str) -> String {
     let value: Result<serde_json::Value, _> = serde_json::from_str(args);
-    value
-        .and_then(|value| serde_json::to_string_pretty(&value))
-        .unwrap_or_else(|_| args.to_owned())
+    value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_else(|_| args.to_owned())
 }
 
 /// Printable, with its lines kept.
 pub(crate) fn printable_lines(text: &str) -> String {
-    text.split('\n')
-        .map(|line| printable(line).replace("\\u{9}", "\t"))
-        .collect::<Vec<_>>()
-        .join("\n")
+    text.split('\n').map(|line| printable(line).replace("\\u{9}", "\t")).collect::<Vec<_>>().join("\n")
 }

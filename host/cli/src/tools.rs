@@ -22,9 +22,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result
             Ok(0)
         }
         ToolsCommand::Show { tool } => {
-            let found = tools
-                .iter()
-                .find(|known| &*known.name == tool || known.aliases.contains(tool));
+            let found = tools.iter().find(|known| &*known.name == tool || known.aliases.contains(tool));
             match found {
                 Some(found) => show(found, format),
                 None => return Err(unknown(tool, &tools)),
@@ -36,11 +34,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result
 
 fn unknown(tool: &str, tools: &[Arc<Tool>]) -> Failure {
     let near = nearest_many(tool, tools.iter().map(|tool| &*tool.name), 3);
-    let near = if near.is_empty() {
-        String::new()
-    } else {
-        format!("; did you mean {}?", near.join(" or "))
-    };
+    let near = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) };
     Failure::unknown(format!("no tool is called `{}`{near}", printable(tool)))
 }
 
@@ -48,27 +42,13 @@ fn list(tools: &[Arc<Tool>], role: &str, format: Format) {
     match format {
         Format::Text => {
             for tool in tools {
-                let allowed = if registry::is_visible(tool, role) {
-                    ""
-                } else {
-                    "  (not for this role)"
-                };
+                let allowed = if registry::is_visible(tool, role) { "" } else { "  (not for this role)" };
                 let first = tool.description.lines().next().unwrap_or_default();
-                output::line(&format!(
-                    "{:<24} {:<8} {}{allowed}",
-                    tool.name,
-                    tool.version,
-                    printable(first)
-                ));
+                output::line(&format!("{:<24} {:<8} {}{allowed}", tool.name, tool.version, printable(first)));
             }
         }
-        Format::Json => output::document(
-            &tools.iter().map(|tool| summary(tool, role)).collect::<Vec<_>>(),
-            format,
-        ),
-        Format::Ndjson => tools
-            .iter()
-            .for_each(|tool| output::document(&summary(tool, role), format)),
+        Format::Json => output::document(&tools.iter().map(|tool| summary(tool, role)).collect::<Vec<_>>(), format),
+        Format::Ndjson => tools.iter().for_each(|tool| output::document(&summary(tool, role), format)),
     }
 }
 
@@ -95,10 +75,7 @@ fn show(tool: &Tool, format: Format) {
                 crate::terminal::printable_lines(&tool.description)
             ));
             for (name, field) in &tool.input.fields {
-                let type_ = field
-                    .type_
-                    .map(|type_| format!("{type_:?}").to_lowercase())
-                    .unwrap_or_default();
+                let type_ = field.type_.map(|type_| format!("{type_:?}").to_lowercase()).unwrap_or_default();
                 let need = match (&field.default, field.required) {
                     (_, true) => "required".to_owned(),
                     (Some(default), false) => format!("default {default}"),
@@ -106,10 +83,7 @@ fn show(tool: &Tool, format: Format) {
                 };
                 let property = &tool.input.json["properties"][name.as_str()];
                 let description = property["description"].as_str().unwrap_or_default();
-                output::line(&format!(
-                    "  {name:<18} {type_:<8} {need:<16} {}",
-                    printable(description)
-                ));
+                output::line(&format!("  {name:<18} {type_:<8} {need:<16} {}", printable(description)));
             }
             let join =
                 |roles: &std::collections::BTreeSet<String>| roles.iter().cloned().collect::<Vec<_>>().join(", ");

@@ -39,11 +39,11 @@ pub(crate) fn run(arguments: &Arguments, command: &TrustArguments) -> Result<u8,
             std::env::current_dir().map_err(|error| Failure::usage(format!("the current folder is gone: {error}")))?
         }
     };
-    let folder = folder
-        .canonicalize()
-        .map_err(|error| Failure::usage(format!("`{}`: {error}", folder.display())))?;
+    let folder = folder.canonicalize().map_err(|error| Failure::usage(format!("`{}`: {error}", folder.display())))?;
     let Some(terminal) = Terminal::open() else {
-        return Err(Failure::denied("trusting a project needs a person at a terminal"));
+        return Err(Failure::denied(
+            "trusting a project needs a person at a terminal; run `hermes-dispatch trust` in the project's folder yourself",
+        ));
     };
     let mut trusted = read(&folders.state)?;
     if command.revoke {
@@ -57,10 +57,14 @@ pub(crate) fn run(arguments: &Arguments, command: &TrustArguments) -> Result<u8,
         .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", project.display())))?;
     let files =
         files(&folder, &text).map_err(|error| Failure::usage(format!("the project cannot be read: {error}")))?;
+    if files.is_empty() {
+        return Err(Failure::usage(format!(
+            "`{}` names no plugin and no tool, so there is nothing to trust",
+            project.display()
+        )));
+    }
     output::line(&format!("{} names these files:", project.display()));
-    files
-        .iter()
-        .for_each(|file| output::line(&format!("  {}", file.display())));
+    files.iter().for_each(|file| output::line(&format!("  {}", file.display())));
     if !terminal.confirm("Have you read them, and may they decide which tools there are?") {
         return Err(Failure::denied("nothing was changed"));
     }
@@ -68,18 +72,13 @@ pub(crate) fn run(arguments: &Arguments, command: &TrustArguments) -> Result<u8,
         digest(&text, &files).map_err(|error| Failure::usage(format!("the project cannot be read: {error}")))?;
     trusted.projects.insert(folder.clone(), digest);
     write(&folders.state, &trusted)?;
-    output::line(&format!(
-        "`{}` is trusted as it is now; a change takes the trust back",
-        folder.display()
-    ));
+    output::line(&format!("`{}` is trusted as it is now; a change takes the trust back", folder.display()));
     Ok(0)
 }
 
 /// Whether a project's files are those that a person trusted.
 pub(crate) fn is_trusted(state: &Path, folder: &Path, text: &str) -> bool {
-    let trusted = read(state)
-        .ok()
-        .and_then(|trusted| trusted.projects.get(folder).copied());
+    let trusted = read(state).ok().and_then(|trusted| trusted.projects.get(folder).copied());
     let now = || digest(text, &files(folder, text).ok()?).ok();
     trusted.is_some_and(|trusted| now() == Some(trusted))
 }
@@ -104,8 +103,11 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
         for entry in std::fs::read_dir(path)? {
             collect(&entry?.path(), files)?;
         }
-    } else {
-        files.push(path.to_owned());
+        return Ok(());
+    }
+    match path.symlink_metadata() {
+        Ok(_) => files.push(path.to_owned()),
+        Err(error) => return Err(std::io::Error::new(error.kind(), format!("`{}`: {error}", path.display()))),
     }
     Ok(())
 }
@@ -128,10 +130,7 @@ fn read(state: &Path) -> Result<Trusted, Failure> {
         Ok(text) => hermes_runtime::document::from_toml(&file(state), &text)
             .map_err(|fault| Failure::usage(format!("the list of trusted projects is damaged: {fault}"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Trusted::default()),
-        Err(error) => Err(Failure::usage(format!(
-            "`{}` cannot be read: {error}",
-            file(state).display()
-        ))),
+        Err(error) => Err(Failure::usage(format!("`{}` cannot be read: {error}", file(state).display()))),
     }
 }
 
@@ -142,11 +141,7 @@ fn write(state: &Path, trusted: &Trusted) -> Result<(), Failure> {
     let partial = state.join(format!("trust.toml.{}", std::process::id()));
     let save = || {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
-        let mut out = std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&partial)?;
+        let mut out = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial)?;
         std::io::Write::write_all(&mut out, text.as_bytes())?;
         out.sync_all()?;
         std::fs::rename(&partial, file(state))

@@ -1,14 +1,6 @@
 //! What does the runtime add to bare Wasmtime? Whole calls beside bare ones, in turns, as ratios of one run.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "a bench is its own rim"
-)]
-#![allow(
-    missing_docs,
-    reason = "a bench has no readers of its API; the bindings are generated"
-)]
+#![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used, reason = "a bench is its own rim")]
+#![allow(missing_docs, reason = "a bench has no readers of its API; the bindings are generated")]
 
 use hermes_runtime::config::Access;
 use hermes_runtime::{Call, Config, Runtime};
@@ -27,10 +19,7 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    let threads = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let rows = threads.block_on(measure());
     print(&rows);
 }
@@ -47,24 +36,14 @@ async fn measure() -> Vec<Row> {
     let mut rows = Vec::new();
     let runtime = start(house.path(), 10);
     let noop = bare::Bare::new(include_str!("noop.wat").as_bytes(), None).await;
-    let (ours_noop, bare_noop) = in_turns(
-        async || drop(ours(&runtime, "noop", json!({})).await),
-        async || noop.call("noop", "{}").await,
-    )
-    .await;
+    let (ours_noop, bare_noop) =
+        in_turns(async || drop(ours(&runtime, "noop", json!({})).await), async || noop.call("noop", "{}").await).await;
     rows.push(Row {
-        name: "no-op, whole ÷ bare".into(),
-        ours: ours_noop,
-        reference: Some(bare_noop),
-        target: "≤ 2.0",
+        name: "no-op, whole ÷ bare".into(), ours: ours_noop, reference: Some(bare_noop), target: "≤ 2.0"
     });
 
     let file = house.path().join("work/file.txt");
-    std::fs::write(
-        &file,
-        "sixty-three characters and a new line make sixty-four of them..\n".repeat(1024),
-    )
-    .unwrap();
+    std::fs::write(&file, "sixty-three characters and a new line make sixty-four of them..\n".repeat(1024)).unwrap();
     let component = std::fs::read(components().join("file.wasm")).expect("run `just plugins` first");
     let reading = bare::Bare::new(&component, Some(house.path().join("work"))).await;
     let (ours_reading, bare_reading) = in_turns(
@@ -112,19 +91,13 @@ fn start(house: &Path, count: usize) -> Runtime {
     )
     .unwrap();
     for number in 0..count {
-        let name = if number == 0 {
-            "noop".to_owned()
-        } else {
-            format!("noop_{number}")
-        };
+        let name = if number == 0 { "noop".to_owned() } else { format!("noop_{number}") };
         std::fs::write(plugin.join(format!("tools/{name}.toml")), manifest(&name)).unwrap();
     }
     copy_file_plugin(&house.join("plugins/file"));
-    let mut config = Config::new(house.join("state"), house.join("cache"))
+    let config = Config::new(house.join("state"), house.join("cache"))
         .grant("workspace", house.join("work"), Access::ReadWrite)
         .plugin(house.join("plugins"));
-    // Reading is measured below its budget, without the work of cutting.
-    config.result.budget_tokens = 32_000;
     let runtime = Runtime::start(config, &[], None).unwrap();
     assert_eq!(runtime.faults(), [], "a bench measures what works");
     runtime
@@ -204,17 +177,10 @@ fn print(rows: &[Row]) {
     let us = |duration: Duration| duration.as_nanos() as f64 / 1000.0;
     let mut documents = Vec::new();
     for row in rows {
-        let reference = row
-            .reference
-            .map_or("–".to_owned(), |reference| format!("{:.1} µs", us(reference)));
+        let reference = row.reference.map_or("–".to_owned(), |reference| format!("{:.1} µs", us(reference)));
         let ratio = row.reference.map(|reference| us(row.ours) / us(reference));
         let shown = ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
-        println!(
-            "| {} | {:.1} µs | {reference} | {shown} | {} |",
-            row.name,
-            us(row.ours),
-            row.target
-        );
+        println!("| {} | {:.1} µs | {reference} | {shown} | {} |", row.name, us(row.ours), row.target);
         documents.push(json!({
             "row": row.name, "ours_us": us(row.ours), "reference_us": row.reference.map(us), "ratio": ratio, "target": row.target,
         }));

@@ -15,15 +15,13 @@ use hermes_runtime::{Call, Runtime};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut folders = std::env::args().skip(1);
-    let (plugins, directory) = (
-        folders.next().ok_or("name a plugin")?,
-        folders.next().ok_or("name a directory")?,
-    );
+    let (plugins, directory) = (folders.next().ok_or("name a plugin")?, folders.next().ok_or("name a directory")?);
     let state = std::env::temp_dir().join(format!("hermes-embed-{}", std::process::id()));
     let config = Config::new(state.join("state"), state.join("cache"))
         .grant(Config::WORKSPACE, directory, Access::ReadOnly)
         .plugin(plugins);
     let runtime = Runtime::start(config, &[], None)?;
+    runtime.faults().iter().for_each(|fault| eprintln!("{fault}"));
     let call = Call::new("file_list", serde_json::json!({ "path": "/workspace" })).role("Builder");
     let envelope = runtime.call(call).await.envelope;
     println!("{}", serde_json::to_string_pretty(&envelope)?);

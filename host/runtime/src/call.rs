@@ -172,10 +172,7 @@ impl Call {
         Call {
             tool: tool.into(),
             args: Arguments::Value(args),
-            caller: Arc::new(Caller {
-                id: "embedder".into(),
-                role: String::new(),
-            }),
+            caller: Arc::new(Caller { id: "embedder".into(), role: String::new() }),
             situation: Arc::default(),
             session: "embedder".into(),
             progress: None,
@@ -184,10 +181,7 @@ impl Call {
 
     /// The same call in a role. Without one, every tool refuses it.
     pub fn role(mut self, role: impl Into<String>) -> Call {
-        self.caller = Arc::new(Caller {
-            id: self.caller.id.clone(),
-            role: role.into(),
-        });
+        self.caller = Arc::new(Caller { id: self.caller.id.clone(), role: role.into() });
         self
     }
 

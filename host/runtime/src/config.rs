@@ -1,9 +1,6 @@
 //! What has the operator set, and where does each setting come from? System, user and project files become one
 //! [`Config`]. Must not decide about calls.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the configuration knows where granted and protected places really are"
-)]
+#![expect(clippy::disallowed_methods, reason = "the configuration knows where granted and protected places really are")]
 
 use crate::document::{self, Fault, Faults};
 use serde::{Deserialize, Serialize};
@@ -100,7 +97,34 @@ pub struct Ceiling {
     /// Calls of a component to the host.
     pub host_calls: u64,
     /// Calls that run at the same time; further ones wait.
-    pub concurrent_calls: u32,
+    pub concurrent_calls: u64,
+}
+
+/// The keys of `[ceiling]` in a file; each counts on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum CeilingKey {
+    Fuel,
+    MemoryMb,
+    TimeoutMs,
+    OutputBytes,
+    LogBytes,
+    HostCalls,
+    ConcurrentCalls,
+}
+
+impl Ceiling {
+    fn at(&mut self, key: CeilingKey) -> &mut u64 {
+        match key {
+            CeilingKey::Fuel => &mut self.fuel,
+            CeilingKey::MemoryMb => &mut self.memory_mb,
+            CeilingKey::TimeoutMs => &mut self.timeout_ms,
+            CeilingKey::OutputBytes => &mut self.output_bytes,
+            CeilingKey::LogBytes => &mut self.log_bytes,
+            CeilingKey::HostCalls => &mut self.host_calls,
+            CeilingKey::ConcurrentCalls => &mut self.concurrent_calls,
+        }
+    }
 }
 
 impl Default for Ceiling {
@@ -118,16 +142,22 @@ impl Default for Ceiling {
 }
 
 /// How results are shaped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResultSettings {
-    /// Tokens that a result may have, unless its tool says otherwise.
-    pub budget_tokens: u32,
+    /// Tokens that any result may have. Without it a tool's own budget counts, or 8,000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_tokens: Option<u32>,
 }
 
-impl Default for ResultSettings {
-    fn default() -> ResultSettings {
-        ResultSettings { budget_tokens: 8000 }
+/// Tokens that a result may have when nobody says anything.
+const BUDGET_TOKENS: u32 = 8000;
+
+impl ResultSettings {
+    /// The budget of a tool's results, which may say one itself.
+    pub(crate) fn budget_of(&self, tool: Option<u32>) -> u32 {
+        let own = tool.or(self.budget_tokens).unwrap_or(BUDGET_TOKENS);
+        own.min(self.budget_tokens.unwrap_or(own))
     }
 }
 
@@ -173,7 +203,7 @@ struct ConfigFile {
     grants: BTreeMap<String, Grant>,
     roles: BTreeMap<String, Role>,
     situations: Option<Situations>,
-    ceiling: Option<Ceiling>,
+    ceiling: BTreeMap<CeilingKey, u64>,
     result: Option<ResultSettings>,
     approval: Option<ApprovalSettings>,
     protected: Vec<PathBuf>,
@@ -272,18 +302,12 @@ impl Config {
 
     /// Grants a directory under a virtual name.
     pub fn grant(mut self, name: &str, path: impl Into<PathBuf>, mode: Access) -> Config {
-        self.grants.insert(
-            name.to_owned(),
-            Grant {
-                path: path.into(),
-                mode,
-            },
-        );
+        self.grants.insert(name.to_owned(), Grant { path: path.into(), mode });
         self
     }
 
     /// What the runtime itself lives on is part of no grant.
-    pub(crate) fn with_own_places_protected(mut self) -> Config {
+    pub fn with_own_places_protected(mut self) -> Config {
         let own = [&self.state_dir, &self.cache_dir];
         let places = own.into_iter().chain(&self.plugin_folders).chain(&self.tool_folders);
         self.protected.extend(places.cloned().collect::<Vec<_>>());
@@ -335,11 +359,10 @@ impl Source {
     }
 }
 
-fn bad_grant_name(name: &str) -> Option<Fault> {
+/// What is wrong with the name of a grant, if anything is.
+pub fn bad_grant_name(name: &str) -> Option<Fault> {
     let good = !name.is_empty()
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
     (!good).then(|| {
         Fault::whole(
             Path::new("configuration"),
@@ -371,6 +394,11 @@ fn refused_keys(source: &Source) -> Vec<Fault> {
                 )
                 .hint("set it in your own configuration; `hermes-dispatch config show --origin` names the file"),
             );
+        } else if let Some(outside) = names_outside(value) {
+            faults.push(
+                Fault::at_key(path, &source.text, key, format!("`{outside}` is not beneath the project's folder"))
+                    .hint("name folders of the project by relative paths without `..`"),
+            );
         } else if !source.trusted {
             faults.push(
                 Fault::at_key(
@@ -386,15 +414,23 @@ fn refused_keys(source: &Source) -> Vec<Fault> {
     faults
 }
 
+/// A folder that a project names and that is not its own.
+fn names_outside(value: &toml::Value) -> Option<&str> {
+    let is_own = |name: &&str| {
+        Path::new(name)
+            .components()
+            .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir))
+            && !name.starts_with('~')
+    };
+    value.as_array().into_iter().flatten().filter_map(toml::Value::as_str).find(|name| !is_own(name))
+}
+
 fn widening_completions(path: &Path, text: &str, key: &str, value: &toml::Value) -> Vec<Fault> {
     let tools = match (key, value.as_table()) {
         ("tools", Some(tools)) => tools,
         _ => return Vec::new(),
     };
-    let keys = tools
-        .values()
-        .filter_map(toml::Value::as_table)
-        .flat_map(|completion| completion.keys());
+    let keys = tools.values().filter_map(toml::Value::as_table).flat_map(|completion| completion.keys());
     keys.filter(|key| *key != "denied_roles" && *key != "disabled")
         .map(|key| {
             Fault::at_key(
@@ -412,40 +448,26 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     let folder = source.folder();
     let project = matches!(source.origin, Origin::Project(_));
     let at = |path: PathBuf| folder.join(expand_home(path));
-    note_origins(source, origins);
+    note_origins(source, config, origins);
 
     config.state_dir = file.state_dir.map(at).unwrap_or_else(|| config.state_dir.clone());
     config.cache_dir = file.cache_dir.map(at).unwrap_or_else(|| config.cache_dir.clone());
     config.plugin_folders.extend(file.plugin_folders.into_iter().map(at));
     config.tool_folders.extend(file.tool_folders.into_iter().map(at));
     config.protected.extend(file.protected.into_iter().map(at));
-    let grants = file.grants.into_iter().map(|(name, grant)| {
-        (
-            name,
-            Grant {
-                path: at(grant.path),
-                ..grant
-            },
-        )
-    });
+    let grants = file.grants.into_iter().map(|(name, grant)| (name, Grant { path: at(grant.path), ..grant }));
     config.grants.extend(grants);
     config.roles.extend(file.roles);
     config.situations = file.situations.unwrap_or_else(|| config.situations.clone());
     config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
-    if let Some(ceiling) = file.ceiling {
-        config.ceiling = if project {
-            lower(&config.ceiling, &ceiling)
-        } else {
-            ceiling
-        };
+    for (key, value) in file.ceiling {
+        let known = config.ceiling.at(key);
+        *known = if project { value.min(*known) } else { value };
     }
     if let Some(result) = file.result {
-        let budget = if project {
-            result.budget_tokens.min(config.result.budget_tokens)
-        } else {
-            result.budget_tokens
-        };
-        config.result.budget_tokens = budget;
+        let known = config.result.budget_tokens;
+        let lowest = known.into_iter().chain(result.budget_tokens).min();
+        config.result.budget_tokens = if project { lowest } else { result.budget_tokens.or(known) };
     }
     for (tool, completion) in file.tools {
         complete(config.completions.entry(tool).or_default(), completion);
@@ -459,28 +481,12 @@ fn complete(known: &mut Completion, new: Completion) {
     known.required_roles = new.required_roles.or(known.required_roles.take());
 }
 
-fn lower(a: &Ceiling, b: &Ceiling) -> Ceiling {
-    Ceiling {
-        fuel: a.fuel.min(b.fuel),
-        memory_mb: a.memory_mb.min(b.memory_mb),
-        timeout_ms: a.timeout_ms.min(b.timeout_ms),
-        output_bytes: a.output_bytes.min(b.output_bytes),
-        log_bytes: a.log_bytes.min(b.log_bytes),
-        host_calls: a.host_calls.min(b.host_calls),
-        concurrent_calls: a.concurrent_calls.min(b.concurrent_calls),
-    }
-}
-
-fn note_origins(source: &Source, origins: &mut BTreeMap<String, Origin>) {
+fn note_origins(source: &Source, config: &Config, origins: &mut BTreeMap<String, Origin>) {
     fn walk(prefix: &str, value: &toml::Value, origin: &Origin, origins: &mut BTreeMap<String, Origin>) {
         match value.as_table().filter(|table| !table.is_empty()) {
             Some(table) => {
                 for (key, value) in table {
-                    let dotted = if prefix.is_empty() {
-                        key.clone()
-                    } else {
-                        format!("{prefix}.{key}")
-                    };
+                    let dotted = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
                     walk(&dotted, value, origin, origins);
                 }
             }
@@ -489,9 +495,16 @@ fn note_origins(source: &Source, origins: &mut BTreeMap<String, Origin>) {
             }
         }
     }
-    if let Ok(table) = source.text.parse::<toml::Table>() {
-        walk("", &toml::Value::Table(table), &source.origin, origins);
+    let Ok(mut table) = source.text.parse::<toml::Table>() else { return };
+    if let (Origin::Project(_), Some(toml::Value::Table(ceiling))) = (&source.origin, table.get_mut("ceiling")) {
+        // What a project does not lower is still what somebody else set.
+        let mut known = config.ceiling.clone();
+        ceiling.retain(|key, value| {
+            let key = CeilingKey::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(key));
+            key.is_ok_and(|key| value.as_integer().is_some_and(|value| (value as u64) < *known.at(key)))
+        });
     }
+    walk("", &toml::Value::Table(table), &source.origin, origins);
 }
 
 fn expand_home(path: PathBuf) -> PathBuf {
@@ -509,9 +522,7 @@ pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     let Some(rest) = name.strip_prefix(before) else {
         return false;
     };
-    (0..=rest.len())
-        .filter(|at| rest.is_char_boundary(*at))
-        .any(|at| matches_pattern(after, &rest[at..]))
+    (0..=rest.len()).filter(|at| rest.is_char_boundary(*at)).any(|at| matches_pattern(after, &rest[at..]))
 }
 
 #[cfg(test)]
@@ -519,59 +530,31 @@ mod tests {
     use super::*;
 
     fn project(text: &str, trusted: bool) -> Result<Loaded, Faults> {
-        let source = Source {
-            origin: Origin::Project("/w/hermes.toml".into()),
-            text: text.into(),
-            trusted,
-        };
+        let source = Source { origin: Origin::Project("/w/hermes.toml".into()), text: text.into(), trusted };
         Config::load(Config::new("/s", "/c"), &[source])
     }
 
     #[test]
     fn a_project_may_narrow_and_nothing_else() {
-        let config = project("[ceiling]\nfuel = 5\n[tools.x]\ndisabled = true", false)
-            .unwrap()
-            .config;
+        let config = project("[ceiling]\nfuel = 5\n[tools.x]\ndisabled = true", false).unwrap().config;
         assert_eq!(config.ceiling.fuel, 5);
         assert!(config.completions["x"].disabled);
-        for widening in [
-            "state_dir = '/x'",
-            "[grants.a]\npath='/'",
-            "[roles.Admin]",
-            "[tools.x]\naliases = ['y']",
-        ] {
+        for widening in ["state_dir = '/x'", "[grants.a]\npath='/'", "[roles.Admin]", "[tools.x]\naliases = ['y']"] {
             let faults = project(widening, true).unwrap_err();
-            assert!(
-                faults.0[0].line > 0 && faults.0[0].hint.is_some(),
-                "{widening}: {faults}"
-            );
+            assert!(faults.0[0].line > 0 && faults.0[0].hint.is_some(), "{widening}: {faults}");
         }
     }
 
     #[test]
     fn a_project_raises_no_ceiling() {
-        let ceiling = project("[ceiling]\nfuel = 999999999999999\nmemory_mb = 9999999", true)
-            .unwrap()
-            .config
-            .ceiling;
-        assert_eq!(
-            (ceiling.fuel, ceiling.memory_mb),
-            (Ceiling::default().fuel, Ceiling::default().memory_mb)
-        );
+        let ceiling = project("[ceiling]\nfuel = 999999999999999\nmemory_mb = 9999999", true).unwrap().config.ceiling;
+        assert_eq!((ceiling.fuel, ceiling.memory_mb), (Ceiling::default().fuel, Ceiling::default().memory_mb));
     }
 
     #[test]
     fn plugins_of_a_project_count_once_it_is_trusted() {
-        assert!(
-            project("plugin_folders = ['p']", false)
-                .unwrap_err()
-                .to_string()
-                .contains("hermes.toml:1:1")
-        );
-        assert_eq!(
-            project("plugin_folders = ['p']", true).unwrap().config.plugin_folders,
-            [PathBuf::from("/w/p")]
-        );
+        assert!(project("plugin_folders = ['p']", false).unwrap_err().to_string().contains("hermes.toml:1:1"));
+        assert_eq!(project("plugin_folders = ['p']", true).unwrap().config.plugin_folders, [PathBuf::from("/w/p")]);
     }
 
     #[test]

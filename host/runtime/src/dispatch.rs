@@ -51,10 +51,7 @@ struct Failed {
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Failed {
-        Failed {
-            error,
-            data: Value::Null,
-        }
+        Failed { error, data: Value::Null }
     }
 }
 
@@ -75,26 +72,15 @@ impl Runtime {
             Err(error) => return Injection::refused(error, &call_id, &call.tool),
         };
         trail.facts.tool = crate::document::excerpt(&call.tool, 200).into();
-        let mut metadata = Metadata {
-            call_id: call_id.to_string(),
-            audit_id: call_id.to_string(),
-            ..Metadata::default()
-        };
+        let mut metadata =
+            Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
         let mut durable = false;
         let ended = self.steps(&call, &mut trail, &mut metadata, &mut durable).await;
         metadata.tool = trail.facts.tool.to_string();
         metadata.risk = risk_note(&trail.facts);
         let ending = match ended {
-            Ok(data) => Ending {
-                data,
-                error: None,
-                durable,
-            },
-            Err(Failed { error, data }) => Ending {
-                data,
-                error: Some(error),
-                durable,
-            },
+            Ok(data) => Ending { data, error: None, durable },
+            Err(Failed { error, data }) => Ending { data, error: Some(error), durable },
         };
         injection::inject(trail, ending, metadata).await
     }
@@ -106,10 +92,7 @@ impl Runtime {
         metadata: &mut Metadata,
         durable: &mut bool,
     ) -> Result<Value, Failed> {
-        let tool = trail.step(
-            Step::Registry,
-            registry::lookup(&self.registry, &call.tool, &call.caller.role),
-        )?;
+        let tool = trail.step(Step::Registry, registry::lookup(&self.registry, &call.tool, &call.caller.role))?;
         describe_tool(tool, trail, metadata);
         let adapter = trail.step(Step::Adapter, adapter::route(&self.adapters, tool))?;
         describe_adapter(adapter, trail, metadata);
@@ -128,20 +111,11 @@ impl Runtime {
     }
 
     fn authority(&self) -> Authority<'_> {
-        Authority {
-            places: &self.places,
-            settings: &self.config.approval,
-            approver: self.approver.as_deref(),
-        }
+        Authority { places: &self.places, settings: &self.config.approval, approver: self.approver.as_deref() }
     }
 
     fn run<'a>(&self, call: &'a Call, tool: &'a Tool, call_id: &'a str) -> Run<'a> {
-        Run {
-            tool,
-            call_id,
-            task: call.situation.task.as_deref(),
-            progress: call.progress.clone(),
-        }
+        Run { tool, call_id, task: call.situation.task.as_deref(), progress: call.progress.clone() }
     }
 
     fn shape(
@@ -151,17 +125,12 @@ impl Runtime {
         trail: &mut Trail,
         metadata: &mut Metadata,
     ) -> Result<Value, Failed> {
-        let Execution {
-            outcome,
-            partial,
-            usage,
-            log,
-        } = execution;
+        let Execution { outcome, partial, usage, log } = execution;
         metadata.attempts = 1;
         metadata.usage = Some(usage);
         trail.facts.usage = Some(usage);
         trail.facts.log = log;
-        let budget = tool.budget_tokens.unwrap_or(self.config.result.budget_tokens);
+        let budget = self.config.result.budget_of(tool.budget_tokens);
         match trail.step(Step::Sandbox, outcome) {
             Ok(output) => {
                 let shaped = result::shape(tool, output, budget);
@@ -170,10 +139,7 @@ impl Runtime {
             }
             Err(error) => {
                 let data = partial.map(|output| note_shape(result::shape(tool, output, budget), metadata));
-                Err(Failed {
-                    error,
-                    data: data.unwrap_or_default(),
-                })
+                Err(Failed { error, data: data.unwrap_or_default() })
             }
         }
     }
@@ -192,7 +158,8 @@ fn describe_adapter(adapter: &Adapter, trail: &mut Trail, metadata: &mut Metadat
 }
 
 fn note_shape(shaped: Shaped, metadata: &mut Metadata) -> Value {
-    metadata.truncated = shaped.truncation.is_some();
+    let cut_by_component = shaped.data.get("truncated").and_then(Value::as_bool).unwrap_or(false);
+    metadata.truncated = cut_by_component || shaped.truncation.is_some();
     metadata.truncation = shaped.truncation;
     metadata.tool_metadata = shaped.tool_metadata;
     metadata.warnings.extend(shaped.warnings);
@@ -202,16 +169,8 @@ fn note_shape(shaped: Shaped, metadata: &mut Metadata) -> Value {
 /// What the caller learns of its risk: the level and the reasons, not the points.
 fn risk_note(facts: &Facts) -> Option<RiskNote> {
     let level = facts.risk_level.as_ref()?.to_string();
-    let reason = |factor: &String| {
-        factor
-            .rsplit_once(" +")
-            .map_or(factor.as_str(), |(reason, _)| reason)
-            .to_owned()
-    };
-    Some(RiskNote {
-        level,
-        reasons: facts.risk_factors.iter().map(reason).collect(),
-    })
+    let reason = |factor: &String| factor.rsplit_once(" +").map_or(factor.as_str(), |(reason, _)| reason).to_owned();
+    Some(RiskNote { level, reasons: facts.risk_factors.iter().map(reason).collect() })
 }
 
 impl Runtime {
@@ -230,7 +189,7 @@ impl Runtime {
         let (plugins, mut faults) = read_plugins(&config, embedded);
         let mut adapters = Adapters::default();
         let mut manifests = Vec::new();
-        for plugin in plugins {
+        for plugin in plugins.into_iter().filter(|plugin| can_serve(plugin, &config)) {
             faults.extend(load_adapter(&sandbox, &plugin, &mut adapters));
             manifests.extend(plugin.tools);
         }
@@ -242,20 +201,8 @@ impl Runtime {
         }
         let (registry, found) = admin::load(&manifests, &config.completions);
         faults.extend(found);
-        let places = Places {
-            grants: config.virtual_grants(),
-            protected: config.virtual_protected(),
-        };
-        Ok(Runtime {
-            config,
-            registry,
-            adapters,
-            places,
-            sandbox,
-            journal,
-            approver,
-            faults,
-        })
+        let places = Places { grants: config.virtual_grants(), protected: config.virtual_protected() };
+        Ok(Runtime { config, registry, adapters, places, sandbox, journal, approver, faults })
     }
 
     /// What is wrong with plugins and manifests that were found. The good ones are in service.
@@ -299,6 +246,11 @@ fn read_plugins(config: &Config, embedded: &[Embedded]) -> (Vec<Plugin>, Vec<Fau
         faults.extend(wrong);
     }
     (plugins, faults)
+}
+
+/// Without a granted directory there is nothing that a tool for files could do.
+fn can_serve(plugin: &Plugin, config: &Config) -> bool {
+    !config.grants.is_empty() || !plugin.adapter.capabilities.iter().any(|capability| capability == "files")
 }
 
 fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> Vec<Fault> {

@@ -25,13 +25,7 @@ pub struct Fault {
 impl Fault {
     /// A fault of a whole file.
     pub fn whole(file: &Path, message: impl Into<String>) -> Fault {
-        Fault {
-            file: file.to_owned(),
-            line: 0,
-            column: 0,
-            message: message.into(),
-            hint: None,
-        }
+        Fault { file: file.to_owned(), line: 0, column: 0, message: message.into(), hint: None }
     }
 
     /// The fault with a way out.
@@ -156,15 +150,7 @@ pub fn floor_char_boundary(text: &str, offset: usize) -> usize {
 
 /// Text with control, invisible and bidirectional characters made visible, for messages and terminals.
 pub fn printable(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| {
-            if is_deceptive(c) {
-                c.escape_unicode().collect()
-            } else {
-                vec![c]
-            }
-        })
-        .collect()
+    text.chars().flat_map(|c| if is_deceptive(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
 /// Whether a character changes what a reader sees without being seen.

@@ -157,27 +157,13 @@ pub struct Usage {
 impl Envelope {
     /// An answer to a call that did what it was asked.
     pub fn ok(data: Value, metadata: Metadata) -> Envelope {
-        Envelope {
-            status: Status::Ok,
-            data,
-            metadata,
-            error: None,
-        }
+        Envelope { status: Status::Ok, data, metadata, error: None }
     }
 
     /// An answer to a call that did not.
     pub fn error(error: Error, data: Value, metadata: Metadata) -> Envelope {
-        let status = if error.code == 202 {
-            Status::Pending
-        } else {
-            Status::Error
-        };
-        Envelope {
-            status,
-            data,
-            metadata,
-            error: Some(error),
-        }
+        let status = if error.code == 202 { Status::Pending } else { Status::Error };
+        Envelope { status, data, metadata, error: Some(error) }
     }
 
     /// What a process that made this one call should exit with.

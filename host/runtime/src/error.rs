@@ -174,10 +174,7 @@ kinds! {
 impl Kind {
     /// Finds a kind by name, in any case.
     pub fn by_name(name: &str) -> Option<Kind> {
-        Kind::ALL
-            .iter()
-            .copied()
-            .find(|kind| kind.name().eq_ignore_ascii_case(name))
+        Kind::ALL.iter().copied().find(|kind| kind.name().eq_ignore_ascii_case(name))
     }
 }
 

@@ -3,7 +3,6 @@
 #![expect(clippy::disallowed_methods, reason = "the journal owns its folder")]
 
 use crate::call::{Caller, Digest, Situation};
-use crate::canonical;
 use crate::envelope::{Durability, Usage};
 use crate::error::{Error, Kind, Step};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
@@ -160,27 +159,16 @@ pub struct Journal {
 }
 
 enum Message {
-    Write {
-        record: Box<Record>,
-        written: Option<oneshot::Sender<Result<(), String>>>,
-    },
-    Flush {
-        done: oneshot::Sender<bool>,
-    },
+    Write { record: Box<Record>, written: Option<oneshot::Sender<Result<(), String>>> },
+    Flush { done: oneshot::Sender<bool> },
 }
 
 impl Journal {
     /// Opens or makes the journal in a folder, which it keeps for its owner alone.
     pub fn open(folder: &Path) -> Result<Journal, OpenError> {
-        make_private_folder(folder).map_err(|source| OpenError::Folder {
-            path: folder.to_owned(),
-            source,
-        })?;
+        make_private_folder(folder).map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
         let path = folder.join("journal.db");
-        let connection = connect(&path).map_err(|source| OpenError::Database {
-            path: path.clone(),
-            source,
-        })?;
+        let connection = connect(&path).map_err(|source| OpenError::Database { path: path.clone(), source })?;
         let (sender, receiver) = mpsc::channel(QUEUE);
         let failing = Arc::new(AtomicBool::new(false));
         let writer = std::thread::Builder::new()
@@ -189,16 +177,8 @@ impl Journal {
                 let failing = failing.clone();
                 move || write_until_closed(connection, receiver, &failing)
             })
-            .map_err(|source| OpenError::Folder {
-                path: folder.to_owned(),
-                source,
-            })?;
-        Ok(Journal {
-            sender: Some(sender),
-            failing,
-            writer: Some(writer),
-            path,
-        })
+            .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
+        Ok(Journal { sender: Some(sender), failing, writer: Some(writer), path })
     }
 
     /// The SQLite file.
@@ -208,19 +188,14 @@ impl Journal {
 
     /// Begins the trail of a call with a place in the writer's queue, so that its outcome can always be handed over.
     pub(crate) async fn begin(&self, start: TrailStart) -> Result<Trail, Error> {
-        let sender = self
-            .sender
-            .clone()
-            .ok_or_else(|| unavailable("the runtime is shutting down"))?;
+        let sender = self.sender.clone().ok_or_else(|| unavailable("the runtime is shutting down"))?;
         let reserved = match sender.clone().try_reserve_owned() {
             Ok(permit) => Ok(permit),
             Err(mpsc::error::TrySendError::Full(sender)) => {
                 match tokio::time::timeout(QUEUE_WAIT, sender.reserve_owned()).await {
                     Ok(reserved) => reserved.map_err(|_| unavailable("its writer has ended")),
-                    Err(_) => Err(
-                        Error::new(Step::Injection, Kind::Overloaded, "too many calls wait for the journal")
-                            .retry_after(QUEUE_WAIT),
-                    ),
+                    Err(_) => Err(Error::new(Step::Injection, Kind::Overloaded, "too many calls wait for the journal")
+                        .retry_after(QUEUE_WAIT)),
                 }
             }
             Err(mpsc::error::TrySendError::Closed(_)) => Err(unavailable("its writer has ended")),
@@ -300,12 +275,7 @@ impl Trail {
         let now = Instant::now();
         let us = now.duration_since(self.step_began).as_micros() as u64;
         self.step_began = now;
-        self.steps.push(StepEntry {
-            step,
-            verdict,
-            reason,
-            us,
-        });
+        self.steps.push(StepEntry { step, verdict, reason, us });
     }
 
     /// Time since the call arrived.
@@ -317,10 +287,7 @@ impl Trail {
     pub(crate) async fn intent(&mut self) -> Result<(), Error> {
         let record = self.record(RecordKind::Intent, None);
         let (written, waiting) = oneshot::channel();
-        let message = Message::Write {
-            record: Box::new(record),
-            written: Some(written),
-        };
+        let message = Message::Write { record: Box::new(record), written: Some(written) };
         let sent = tokio::time::timeout(QUEUE_WAIT, self.sender.send(message)).await;
         if !matches!(sent, Ok(Ok(()))) {
             return Err(unavailable("its queue is full"));
@@ -343,17 +310,11 @@ impl Trail {
             return Durability::Failed;
         };
         if !durable {
-            place.send(Message::Write {
-                record: Box::new(record),
-                written: None,
-            });
+            place.send(Message::Write { record: Box::new(record), written: None });
             return Durability::Queued;
         }
         let (written, waiting) = oneshot::channel();
-        place.send(Message::Write {
-            record: Box::new(record),
-            written: Some(written),
-        });
+        place.send(Message::Write { record: Box::new(record), written: Some(written) });
         match wait_for_disk(waiting).await {
             Ok(()) => Durability::Durable,
             Err(_) => Durability::Failed,
@@ -370,16 +331,8 @@ impl Trail {
             caller: self.start.caller.clone(),
             session: self.start.session.clone(),
             situation: self.start.situation.clone(),
-            facts: if intent {
-                self.facts.clone()
-            } else {
-                std::mem::take(&mut self.facts)
-            },
-            steps: if intent {
-                self.steps.clone()
-            } else {
-                std::mem::take(&mut self.steps)
-            },
+            facts: if intent { self.facts.clone() } else { std::mem::take(&mut self.facts) },
+            steps: if intent { self.steps.clone() } else { std::mem::take(&mut self.steps) },
             code: outcome.map(|(code, _)| code),
             error: error.cloned(),
             insides: error.and_then(|error| error.log.clone()),
@@ -400,10 +353,7 @@ impl Drop for Trail {
         self.ended(&error);
         let record = self.record(RecordKind::Outcome, Some((error.code, Some(&error))));
         if let Some(place) = self.place.take() {
-            place.send(Message::Write {
-                record: Box::new(record),
-                written: None,
-            });
+            place.send(Message::Write { record: Box::new(record), written: None });
         }
     }
 }
@@ -417,21 +367,15 @@ async fn wait_for_disk(waiting: oneshot::Receiver<Result<(), String>>) -> Result
 }
 
 fn unavailable(why: &str) -> Error {
-    Error::new(
-        Step::Injection,
-        Kind::AuditUnavailable,
-        "the journal cannot be written, so nothing with an effect runs",
-    )
-    .hint("the operator finds the cause with `hermes-dispatch doctor`; the call can be repeated after that")
-    .log(why.to_owned())
-    .retry_after(Duration::from_secs(5))
+    Error::new(Step::Injection, Kind::AuditUnavailable, "the journal cannot be written, so nothing with an effect runs")
+        .hint("the operator finds the cause with `hermes-dispatch doctor`; the call can be repeated after that")
+        .log(why.to_owned())
+        .retry_after(Duration::from_secs(5))
 }
 
 /// Milliseconds since 1970-01-01 UTC.
 pub(crate) fn now_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 fn make_private_folder(folder: &Path) -> std::io::Result<()> {
@@ -448,6 +392,9 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    use std::os::unix::fs::OpenOptionsExt;
+    // SQLite would make it readable for others, and gives its side files the same mode. If this fails, opening says why.
+    let _ = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_WAIT)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -562,9 +509,8 @@ fn insert(connection: &mut Connection, records: &[Record]) -> rusqlite::Result<(
         let mut statement = transaction
             .prepare_cached("INSERT INTO records (seq, call_id, kind, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)")?;
         for record in records {
-            let value = serde_json::to_value(record)
+            let body = serde_json_canonicalizer::to_string(record)
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-            let body = canonical::to_string(&value);
             seq += 1;
             hash = chain(&hash, &body).bytes().to_vec();
             let kind = match record.kind {

@@ -50,10 +50,7 @@ impl ResourceLimiter for Limits {
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView {
-            ctx: &mut self.wasi,
-            table: &mut self.table,
-        }
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
 }
 
@@ -88,22 +85,9 @@ impl Bare {
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Yield(1)));
         let instance = self.pre.instantiate_async(&mut store).await.unwrap();
-        let context = Context {
-            call_id: "bare".into(),
-            attempt: 1,
-            deadline_ms: 30_000,
-            task: None,
-        };
-        let call = Call {
-            tool: tool.to_owned(),
-            args: args.to_owned(),
-            context,
-        };
-        let output = instance
-            .hermes_tool_tool_execution()
-            .call_execute(&mut store, &call)
-            .await
-            .unwrap();
+        let context = Context { call_id: "bare".into(), attempt: 1, deadline_ms: 30_000, task: None };
+        let call = Call { tool: tool.to_owned(), args: args.to_owned(), context };
+        let output = instance.hermes_tool_tool_execution().call_execute(&mut store, &call).await.unwrap();
         assert!(output.is_ok(), "{output:?}");
     }
 }
@@ -123,19 +107,13 @@ impl hermes::tool::progress::Host for State {
 }
 
 fn refused<T>() -> wasmtime::Result<Result<T, Failure>> {
-    Ok(Err(Failure {
-        reason: Reason::Io,
-        message: "not in the bench".into(),
-    }))
+    Ok(Err(Failure { reason: Reason::Io, message: "not in the bench".into() }))
 }
 
 /// Files as a host would serve them that checks nothing: one blocking hop for opening and reading, digests in place.
 impl Host for State {
     async fn grants(&mut self) -> wasmtime::Result<Vec<Grant>> {
-        Ok(vec![Grant {
-            name: "/workspace".into(),
-            writable: false,
-        }])
+        Ok(vec![Grant { name: "/workspace".into(), writable: false }])
     }
 
     async fn stat(&mut self, _: String) -> wasmtime::Result<Result<Status, Failure>> {
@@ -143,11 +121,7 @@ impl Host for State {
     }
 
     async fn open(&mut self, path: String) -> wasmtime::Result<Result<Resource<Reader>, Failure>> {
-        let file = self
-            .folder
-            .as_ref()
-            .unwrap()
-            .join(path.trim_start_matches("/workspace/"));
+        let file = self.folder.as_ref().unwrap().join(path.trim_start_matches("/workspace/"));
         let bytes = tokio::task::spawn_blocking(move || std::fs::read(file).unwrap()).await?;
         Ok(Ok(self.table.push(Reader(bytes))?))
     }
@@ -192,9 +166,7 @@ impl HostReader for State {
     }
 
     async fn digest(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<String, Failure>> {
-        Ok(Ok(
-            hermes_runtime::call::Digest::of(&self.table.get(&reader)?.0).to_string()
-        ))
+        Ok(Ok(hermes_runtime::call::Digest::of(&self.table.get(&reader)?.0).to_string()))
     }
 
     async fn drop(&mut self, reader: Resource<Reader>) -> wasmtime::Result<()> {

@@ -37,25 +37,16 @@ pub struct Adapters {
 /// # Errors
 /// `no_adapter` that says what differs: no adapter has the name, or the one that has it could not be loaded.
 pub fn route<'a>(adapters: &'a Adapters, tool: &Tool) -> Result<&'a Arc<Adapter>, Error> {
-    adapters
-        .by_name
-        .get(&tool.adapter)
-        .ok_or_else(|| no_adapter(adapters, tool))
+    adapters.by_name.get(&tool.adapter).ok_or_else(|| no_adapter(adapters, tool))
 }
 
 fn no_adapter(adapters: &Adapters, tool: &Tool) -> Error {
     let name = &tool.adapter;
     let error = |message| Error::new(Step::Adapter, Kind::NoAdapter, message);
     match adapters.failed.get(name) {
-        Some(why) => error(format!(
-            "the adapter `{name}` of tool `{}` cannot be used: {why}",
-            tool.name
-        )),
-        None => error(format!(
-            "no adapter is called `{name}`, which tool `{}` wants",
-            tool.name
-        ))
-        .hint("the operator installs the plugin that declares this name in its `adapter.toml`"),
+        Some(why) => error(format!("the adapter `{name}` of tool `{}` cannot be used: {why}", tool.name)),
+        None => error(format!("no adapter is called `{name}`, which tool `{}` wants", tool.name))
+            .hint("the operator installs the plugin that declares this name in its `adapter.toml`"),
     }
 }
 
@@ -83,9 +74,6 @@ impl Adapters {
 
     /// Every adapter once, in no order.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Adapter>> {
-        self.by_name
-            .iter()
-            .filter(|(name, adapter)| name.as_str() == &*adapter.name)
-            .map(|(_, adapter)| adapter)
+        self.by_name.iter().filter(|(name, adapter)| name.as_str() == &*adapter.name).map(|(_, adapter)| adapter)
     }
 }

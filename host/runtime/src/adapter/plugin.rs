@@ -62,37 +62,18 @@ pub struct Embedded {
 /// Reads a plugin that is part of the program.
 pub fn read_embedded(embedded: &Embedded) -> Result<Plugin, Faults> {
     let folder = Path::new("built in").join(embedded.name);
-    let find = |name: &Path| {
-        embedded
-            .files
-            .iter()
-            .find(|(path, _)| Path::new(path) == name)
-            .map(|(_, bytes)| *bytes)
-    };
+    let find = |name: &Path| embedded.files.iter().find(|(path, _)| Path::new(path) == name).map(|(_, bytes)| *bytes);
     let file = folder.join("adapter.toml");
     let bytes = find(Path::new("adapter.toml")).ok_or_else(|| Fault::whole(&file, "the plugin has no adapter.toml"))?;
     let adapter: AdapterManifest = document::from_toml(&file, &String::from_utf8_lossy(bytes))?;
-    let component = find(&adapter.component).ok_or_else(|| {
-        Fault::whole(
-            &file,
-            format!("the component `{}` is not there", adapter.component.display()),
-        )
-    })?;
+    let component = find(&adapter.component)
+        .ok_or_else(|| Fault::whole(&file, format!("the component `{}` is not there", adapter.component.display())))?;
     let is_manifest = |path: &str| path.starts_with("tools/") && path.ends_with(".toml");
-    let tools = embedded
-        .files
-        .iter()
-        .filter(|(path, _)| is_manifest(path))
-        .map(|(path, bytes)| ManifestText {
-            file: folder.join(path),
-            text: String::from_utf8_lossy(bytes).into_owned(),
-        });
-    Ok(Plugin {
-        tools: tools.collect(),
-        adapter,
-        file,
-        component: Cow::Borrowed(component),
-    })
+    let tools = embedded.files.iter().filter(|(path, _)| is_manifest(path)).map(|(path, bytes)| ManifestText {
+        file: folder.join(path),
+        text: String::from_utf8_lossy(bytes).into_owned(),
+    });
+    Ok(Plugin { tools: tools.collect(), adapter, file, component: Cow::Borrowed(component) })
 }
 
 /// Reads a plugin's folder, or all plugins in the subfolders of a folder. Good ones are returned beside the faults of
@@ -131,10 +112,7 @@ fn plugin_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     folders.sort();
     match folders.is_empty() {
         false => Ok(folders),
-        true => Err(Fault::whole(
-            folder,
-            "there is no plugin in this folder: no adapter.toml in it or beneath",
-        )),
+        true => Err(Fault::whole(folder, "there is no plugin in this folder: no adapter.toml in it or beneath")),
     }
 }
 
@@ -143,18 +121,11 @@ fn read_one(folder: &Path) -> Result<Plugin, Faults> {
     let text = std::fs::read_to_string(&file)
         .map_err(|error| Fault::whole(&file, format!("the manifest cannot be read: {error}")))?;
     let adapter: AdapterManifest = document::from_toml(&file, &text)?;
-    let inside = adapter
-        .component
-        .components()
-        .all(|part| matches!(part, std::path::Component::Normal(_)));
+    let inside = adapter.component.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !inside {
-        return Err(Fault::at_key(
-            &file,
-            &text,
-            "component",
-            "the component has to be beneath the plugin's folder",
-        )
-        .into());
+        return Err(
+            Fault::at_key(&file, &text, "component", "the component has to be beneath the plugin's folder").into()
+        );
     }
     let component = read_component(&folder.join(&adapter.component)).map_err(|why| {
         Fault::at_key(&file, &text, "component", why).hint("build the plugin, or correct `component`")
@@ -163,22 +134,14 @@ fn read_one(folder: &Path) -> Result<Plugin, Faults> {
         true => admin::read_folder(&folder.join("tools"))?,
         false => Vec::new(),
     };
-    Ok(Plugin {
-        adapter,
-        file,
-        component: Cow::Owned(component),
-        tools,
-    })
+    Ok(Plugin { adapter, file, component: Cow::Owned(component), tools })
 }
 
 fn read_component(path: &Path) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("the component `{}` cannot be read: {error}", path.display());
     let size = std::fs::metadata(path).map_err(failed)?.len();
     if size > COMPONENT {
-        return Err(format!(
-            "the component `{}` has {size} bytes, more than {COMPONENT}",
-            path.display()
-        ));
+        return Err(format!("the component `{}` has {size} bytes, more than {COMPONENT}", path.display()));
     }
     std::fs::read(path).map_err(failed)
 }

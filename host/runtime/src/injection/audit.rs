@@ -68,18 +68,12 @@ impl Reader {
 
     /// The last outcomes, the newest first.
     pub fn list(&self, limit: u32) -> Result<Vec<Entry>, AuditError> {
-        self.entries(
-            "SELECT seq, body, hash FROM records WHERE kind = 'outcome' ORDER BY seq DESC LIMIT ?1",
-            limit,
-        )
+        self.entries("SELECT seq, body, hash FROM records WHERE kind = 'outcome' ORDER BY seq DESC LIMIT ?1", limit)
     }
 
     /// All records of one call, in order.
     pub fn show(&self, call_id: &str) -> Result<Vec<Entry>, AuditError> {
-        self.entries(
-            "SELECT seq, body, hash FROM records WHERE call_id = ?1 ORDER BY seq",
-            call_id,
-        )
+        self.entries("SELECT seq, body, hash FROM records WHERE call_id = ?1 ORDER BY seq", call_id)
     }
 
     /// Checks every record against the chain. A journal that others write to meanwhile is checked as it was at the
@@ -89,9 +83,8 @@ impl Reader {
     }
 
     fn verify_rows(&self) -> rusqlite::Result<Verification> {
-        let mut statement = self
-            .connection
-            .prepare("SELECT seq, call_id, kind, body, hash FROM records ORDER BY seq")?;
+        let mut statement =
+            self.connection.prepare("SELECT seq, call_id, kind, body, hash FROM records ORDER BY seq")?;
         let mut rows = statement.query(())?;
         let mut hash = journal::GENESIS.to_vec();
         let mut records = 0;
@@ -113,12 +106,7 @@ impl Reader {
             hash = stored;
         }
         let head = <[u8; 32]>::try_from(hash.as_slice()).map_or(Digest::of(&hash), Digest::from_bytes);
-        Ok(Verification {
-            records,
-            head,
-            unknown: open.into_iter().collect(),
-            broken,
-        })
+        Ok(Verification { records, head, unknown: open.into_iter().collect(), broken })
     }
 
     fn entries(&self, sql: &str, parameter: impl rusqlite::ToSql) -> Result<Vec<Entry>, AuditError> {
@@ -128,11 +116,7 @@ impl Reader {
                 let (seq, body, hash): (i64, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
                 let record = serde_json::from_str(&body).map_err(|error| conversion(1, error))?;
                 let hash = <[u8; 32]>::try_from(hash.as_slice()).map_err(|error| conversion(2, error))?;
-                Ok(Entry {
-                    seq,
-                    record,
-                    hash: Digest::from_bytes(hash),
-                })
+                Ok(Entry { seq, record, hash: Digest::from_bytes(hash) })
             })?;
             rows.collect::<rusqlite::Result<Vec<Entry>>>()
         };
@@ -143,17 +127,11 @@ impl Reader {
     pub fn find(&self, prefix: &str) -> Result<Option<String>, AuditError> {
         let sql = "SELECT call_id FROM records WHERE call_id LIKE ?1 || '%' ORDER BY seq DESC LIMIT 1";
         let escaped = prefix.replace(['%', '_'], "");
-        self.connection
-            .query_row(sql, [escaped], |row| row.get(0))
-            .optional()
-            .map_err(|source| self.unreadable(source))
+        self.connection.query_row(sql, [escaped], |row| row.get(0)).optional().map_err(|source| self.unreadable(source))
     }
 
     fn unreadable(&self, source: rusqlite::Error) -> AuditError {
-        AuditError::Unreadable {
-            path: self.path.clone(),
-            source,
-        }
+        AuditError::Unreadable { path: self.path.clone(), source }
     }
 }
 

@@ -30,9 +30,7 @@ pub(crate) async fn inject(trail: Trail, ending: Ending, mut metadata: Metadata)
     let code = ending.error.as_ref().map_or(200, |error| error.code);
     let durability = trail.finish(code, ending.error.as_ref(), ending.durable).await;
     if durability == Durability::Failed {
-        metadata
-            .warnings
-            .push("the outcome could not be written to the journal yet; the runtime keeps trying".into());
+        metadata.warnings.push("the outcome could not be written to the journal yet; the runtime keeps trying".into());
     }
     metadata.durability = Some(durability);
     let envelope = match ending.error {
@@ -51,8 +49,6 @@ impl Injection {
             durability: Some(Durability::Failed),
             ..Metadata::default()
         };
-        Injection {
-            envelope: Envelope::error(error, Value::Null, metadata),
-        }
+        Injection { envelope: Envelope::error(error, Value::Null, metadata) }
     }
 }

@@ -75,23 +75,15 @@ pub(super) async fn ask(approver: Option<&dyn Approver>, request: &Request) -> R
         Ok(Answer::Approved { by }) => Ok(by),
         Ok(Answer::Denied { reason, .. }) => {
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            refused(
-                Kind::ApprovalDenied,
-                format!("a person said no to `{}`{reason}", request.tool),
-            )
+            refused(Kind::ApprovalDenied, format!("a person said no to `{}`{reason}", request.tool))
         }
         Ok(Answer::Nobody) => Err(no_approver(request)),
-        Err(_) => refused(
-            Kind::ApprovalExpired,
-            format!("nobody answered about `{}` in time", request.tool),
-        ),
+        Err(_) => refused(Kind::ApprovalExpired, format!("nobody answered about `{}` in time", request.tool)),
     }
 }
 
 fn no_approver(request: &Request) -> Error {
-    let message = format!(
-        "`{}` needs a person's approval and nobody can be asked here ({})",
-        request.tool, request.why
-    );
-    Error::new(Step::Permission, Kind::NoApprover, message)
+    let message =
+        format!("`{}` needs a person's approval and nobody can be asked here ({})", request.tool, request.why);
+    Error::new(Step::Permission, Kind::NoApprover, message).hint("ask the person you work for; only they can decide it")
 }

@@ -91,12 +91,7 @@ pub async fn permit(
         facts.approver = Some(approval::ask(authority.approver, &request).await?);
     }
     let writable = tool.effect.kind != Effect::Read;
-    let grant = Grant {
-        args: judged.digest,
-        linked: adapter.linked,
-        writable,
-        level: risk.level,
-    };
+    let grant = Grant { args: judged.digest, linked: adapter.linked, writable, level: risk.level };
     Ok((grant, judged))
 }
 
@@ -119,10 +114,7 @@ fn refuse_out_of_bounds(targets: &[Target]) -> Result<(), Error> {
 /// Whether a person has to be asked, and why.
 fn reason_to_ask(tool: &Tool, call: &Call, risk: &Risk, targets: &[Target]) -> Result<Option<&'static str>, Error> {
     if risk.level == Level::High && tool.requires_approval == RequiresApproval::Never {
-        let why = format!(
-            "the risk of `{}` is high here and its manifest lets nobody approve it",
-            tool.name
-        );
+        let why = format!("the risk of `{}` is high here and its manifest lets nobody approve it", tool.name);
         return Err(Error::new(Step::Permission, Kind::Denied, why).reason("risk_high"));
     }
     if tool.requires_approval == RequiresApproval::Always {
@@ -135,9 +127,7 @@ fn reason_to_ask(tool: &Tool, call: &Call, risk: &Risk, targets: &[Target]) -> R
         && !targets.is_empty()
         && targets.iter().all(|target| matches!(target, Target::Granted(_)));
     if role::is_built_in(&call.caller.role) && !reads_workspace {
-        return Ok(Some(
-            "nothing is configured for this caller, so only reading granted places runs unasked",
-        ));
+        return Ok(Some("nothing is configured for this caller, so only reading granted places runs unasked"));
     }
     Ok(None)
 }
@@ -148,11 +138,8 @@ fn note_risk(facts: &mut Facts, risk: &Risk, judged: &Judged) {
     facts.risk_level = Some(risk.level.name().into());
     if risk.level > Level::Low {
         facts.args = Some(judged.canonical.clone());
-        facts.risk_factors = risk
-            .factors
-            .iter()
-            .map(|factor| format!("{} +{}", factor.reason, factor.points))
-            .collect();
+        facts.risk_factors =
+            risk.factors.iter().map(|factor| format!("{} +{}", factor.reason, factor.points)).collect();
     }
 }
 

@@ -89,9 +89,5 @@ pub fn score(tool: &Tool, situation: &Situation) -> Risk {
     let factors: Vec<Factor> = [base, effect, workflow, purpose, mode].into_iter().flatten().collect();
     let sum: u32 = factors.iter().map(|factor| u32::from(factor.points)).sum();
     let points = sum.min(100) as u8;
-    Risk {
-        points,
-        level: Level::of(points),
-        factors,
-    }
+    Risk { points, level: Level::of(points), factors }
 }

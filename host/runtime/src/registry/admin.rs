@@ -30,7 +30,16 @@ pub fn load(manifests: &[ManifestText], completions: &BTreeMap<String, Completio
             Err(Faults(found)) => faults.extend(found),
         }
     }
+    faults.extend(completions.keys().filter_map(|name| unknown_completion(&registry, name)));
     (registry, faults)
+}
+
+/// A setting for a tool that is not there narrows nothing, which nobody would notice.
+fn unknown_completion(registry: &Registry, name: &str) -> Option<Fault> {
+    let known = registry.by_name.contains_key(name) || registry.disabled.contains(name);
+    let near = crate::document::nearest(name, registry.by_name.keys().map(String::as_str));
+    let hint = near.map_or("remove it, or install the tool".to_owned(), |near| format!("did you mean `{near}`?"));
+    (!known).then(|| Fault::whole(Path::new("configuration"), format!("`[tools.{name}]` names no tool")).hint(hint))
 }
 
 fn parse_with_completion(file: &Path, text: &str, completions: &BTreeMap<String, Completion>) -> Result<Tool, Faults> {
@@ -48,13 +57,8 @@ fn insert(
     text: &str,
     completions: &BTreeMap<String, Completion>,
 ) -> Option<Fault> {
-    let names: Vec<String> = std::iter::once(tool.name.to_string())
-        .chain(tool.aliases.iter().cloned())
-        .collect();
-    if completions
-        .get(&*tool.name)
-        .is_some_and(|completion| completion.disabled)
-    {
+    let names: Vec<String> = std::iter::once(tool.name.to_string()).chain(tool.aliases.iter().cloned()).collect();
+    if completions.get(&*tool.name).is_some_and(|completion| completion.disabled) {
         registry.disabled.extend(names);
         return None;
     }

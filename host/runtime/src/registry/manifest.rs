@@ -217,9 +217,7 @@ impl<'de> Deserialize<'de> for RequiresApproval {
             Value::Bool(true) => Ok(RequiresApproval::WhenHigh),
             Value::Bool(false) => Ok(RequiresApproval::Never),
             Value::String(word) if word == "always" => Ok(RequiresApproval::Always),
-            _ => Err(serde::de::Error::custom(
-                "`requires_approval` is true, false or \"always\"",
-            )),
+            _ => Err(serde::de::Error::custom("`requires_approval` is true, false or \"always\"")),
         }
     }
 }

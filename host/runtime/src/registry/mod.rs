@@ -23,34 +23,17 @@ pub struct Registry {
 /// # Errors
 /// `unknown_tool` with up to three near names of tools that the role may see; `retired` for a disabled one.
 pub fn lookup<'a>(registry: &'a Registry, name: &str, role: &str) -> Result<&'a Arc<Tool>, Error> {
-    registry
-        .by_name
-        .get(name)
-        .ok_or_else(|| not_found(registry, name, role))
+    registry.by_name.get(name).ok_or_else(|| not_found(registry, name, role))
 }
 
 fn not_found(registry: &Registry, name: &str, role: &str) -> Error {
     let shown = excerpt(name, 80);
     if registry.disabled.contains(name) {
-        return Error::new(
-            Step::Registry,
-            Kind::Retired,
-            format!("tool `{shown}` was taken out of service"),
-        );
+        return Error::new(Step::Registry, Kind::Retired, format!("tool `{shown}` was taken out of service"));
     }
-    let visible = registry
-        .tools()
-        .filter(|tool| is_visible(tool, role))
-        .map(|tool| &*tool.name);
-    let near: Vec<String> = nearest_many(name, visible, 3)
-        .into_iter()
-        .map(|name| format!("`{name}`"))
-        .collect();
-    let error = Error::new(
-        Step::Registry,
-        Kind::UnknownTool,
-        format!("no tool is called `{shown}`"),
-    );
+    let visible = registry.tools().filter(|tool| is_visible(tool, role)).map(|tool| &*tool.name);
+    let near: Vec<String> = nearest_many(name, visible, 3).into_iter().map(|name| format!("`{name}`")).collect();
+    let error = Error::new(Step::Registry, Kind::UnknownTool, format!("no tool is called `{shown}`"));
     match near.is_empty() {
         true => error,
         false => error.hint(format!("did you mean {}?", near.join(" or "))),
@@ -65,9 +48,6 @@ pub fn is_visible(tool: &Tool, role: &str) -> bool {
 impl Registry {
     /// Every tool once, in no order.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
-        self.by_name
-            .iter()
-            .filter(|(name, tool)| name.as_str() == &*tool.name)
-            .map(|(_, tool)| tool)
+        self.by_name.iter().filter(|(name, tool)| name.as_str() == &*tool.name).map(|(_, tool)| tool)
     }
 }

@@ -34,9 +34,7 @@ pub struct Field {
 
 impl std::fmt::Debug for InputSchema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("InputSchema")
-            .field("json", &self.json)
-            .finish_non_exhaustive()
+        f.debug_struct("InputSchema").field("json", &self.json).finish_non_exhaustive()
     }
 }
 
@@ -45,18 +43,12 @@ pub fn compile(manifest: &ToolManifest) -> Result<InputSchema, Vec<(String, Stri
     let (json, fields) = match &manifest.input_schema {
         Some(schema) if manifest.inputs.is_empty() => (schema.clone(), fields_of_schema(schema)),
         Some(_) => {
-            return Err(vec![(
-                "input_schema".into(),
-                "`inputs` and `input_schema` exclude each other".into(),
-            )]);
+            return Err(vec![("input_schema".into(), "`inputs` and `input_schema` exclude each other".into())]);
         }
         None => from_inputs(&manifest.inputs)?,
     };
     if json.get("type").is_some_and(|type_| type_ != "object") {
-        return Err(vec![(
-            "input_schema".into(),
-            "the arguments of a tool are a JSON object".into(),
-        )]);
+        return Err(vec![("input_schema".into(), "the arguments of a tool are a JSON object".into())]);
     }
     let validator = jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
@@ -64,12 +56,7 @@ pub fn compile(manifest: &ToolManifest) -> Result<InputSchema, Vec<(String, Stri
         .offline()
         .build(&json)
         .map_err(|error| vec![("input_schema".into(), format!("the schema is wrong: {error}"))])?;
-    Ok(InputSchema {
-        json,
-        validator,
-        fields,
-        listed: manifest.input_schema.is_none(),
-    })
+    Ok(InputSchema { json, validator, fields, listed: manifest.input_schema.is_none() })
 }
 
 type Fields = BTreeMap<String, Field>;
@@ -88,19 +75,11 @@ fn from_inputs(inputs: &[Input]) -> Result<(Value, Fields), Vec<(String, String)
         }
         properties.insert(input.name.clone(), property(input));
     }
-    let required: Vec<&str> = inputs
-        .iter()
-        .filter(|input| input.required)
-        .map(|input| input.name.as_str())
-        .collect();
+    let required: Vec<&str> = inputs.iter().filter(|input| input.required).map(|input| input.name.as_str()).collect();
     let schema = json!({
         "type": "object", "properties": properties, "required": required, "additionalProperties": false,
     });
-    if problems.is_empty() {
-        Ok((schema, fields))
-    } else {
-        Err(problems)
-    }
+    if problems.is_empty() { Ok((schema, fields)) } else { Err(problems) }
 }
 
 fn field(input: &Input) -> Result<Field, Vec<String>> {
@@ -175,11 +154,7 @@ fn property(input: &Input) -> Value {
 }
 
 fn number(value: f64) -> Value {
-    if value.fract() == 0.0 {
-        json!(value as i64)
-    } else {
-        json!(value)
-    }
+    if value.fract() == 0.0 { json!(value as i64) } else { json!(value) }
 }
 
 fn type_schema(type_: InputType) -> Map<String, Value> {
@@ -196,13 +171,8 @@ fn type_schema(type_: InputType) -> Map<String, Value> {
 }
 
 fn fields_of_schema(schema: &Value) -> Fields {
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object);
     let field = |(name, property): (&String, &Value)| {
         let field = Field {

@@ -67,19 +67,8 @@ pub struct Tool {
 /// Reads one manifest and checks it.
 pub fn parse(file: &Path, text: &str, completion: Option<&Completion>) -> Result<Tool, Faults> {
     let manifest = document::from_toml::<ManifestFile>(file, text)?.tool;
-    check(
-        manifest,
-        completion,
-        Digest::of_parts([text.as_bytes(), format!("{completion:?}").as_bytes()]),
-    )
-    .map_err(|found| {
-        Faults(
-            found
-                .into_iter()
-                .map(|(key, why)| Fault::at_key(file, text, &key, why))
-                .collect(),
-        )
-    })
+    check(manifest, completion, Digest::of_parts([text.as_bytes(), format!("{completion:?}").as_bytes()]))
+        .map_err(|found| Faults(found.into_iter().map(|(key, why)| Fault::at_key(file, text, &key, why)).collect()))
 }
 
 /// Checks a manifest. Each problem comes with the word of the manifest that it is about.
@@ -103,10 +92,7 @@ fn check(
         return Err(problems);
     }
     let permissions = &manifest.permissions;
-    let required = completion
-        .required_roles
-        .as_ref()
-        .unwrap_or(&permissions.required_roles);
+    let required = completion.required_roles.as_ref().unwrap_or(&permissions.required_roles);
     Ok(Tool {
         name: manifest.name.as_str().into(),
         aliases: manifest.aliases.iter().chain(&completion.aliases).cloned().collect(),
@@ -116,12 +102,7 @@ fn check(
         input,
         outputs: manifest.outputs.clone(),
         required_roles: required.iter().cloned().collect(),
-        denied_roles: permissions
-            .denied_roles
-            .iter()
-            .chain(&completion.denied_roles)
-            .cloned()
-            .collect(),
+        denied_roles: permissions.denied_roles.iter().chain(&completion.denied_roles).cloned().collect(),
         risk_level: permissions.risk_level,
         requires_approval: permissions.requires_approval,
         effect: manifest.effect.unwrap_or(UNDECLARED),
@@ -137,11 +118,7 @@ fn check(
 }
 
 /// A tool that does not say what it does can do anything.
-const UNDECLARED: EffectManifest = EffectManifest {
-    kind: Effect::Destructive,
-    idempotent: false,
-    open_world: true,
-};
+const UNDECLARED: EffectManifest = EffectManifest { kind: Effect::Destructive, idempotent: false, open_world: true };
 
 fn words(manifest: &ToolManifest) -> Vec<(String, String)> {
     let mut problems = Vec::new();
@@ -149,39 +126,23 @@ fn words(manifest: &ToolManifest) -> Vec<(String, String)> {
     for name in std::iter::once(&manifest.name).chain(&manifest.aliases) {
         if !is_name(name) {
             let shown = document::excerpt(name, 80);
-            problem(
-                name,
-                format!("`{shown}` cannot be a tool's name: 1 to {NAME} of a-z, A-Z, 0-9, `_`, `-` and `.`"),
-            );
+            problem(name, format!("`{shown}` cannot be a tool's name: 1 to {NAME} of a-z, A-Z, 0-9, `_`, `-` and `.`"));
         }
     }
     if !is_version(&manifest.version) {
         problem(
             "version",
-            format!(
-                "`{}` is no semantic version such as 1.0.0",
-                document::excerpt(&manifest.version, 40)
-            ),
+            format!("`{}` is no semantic version such as 1.0.0", document::excerpt(&manifest.version, 40)),
         );
     }
     if manifest.description.trim().is_empty() {
         problem("description", "an agent needs a description to choose the tool".into());
     }
     if manifest.description.len() > DESCRIPTION {
-        problem(
-            "description",
-            format!("the description is longer than {DESCRIPTION} bytes"),
-        );
+        problem("description", format!("the description is longer than {DESCRIPTION} bytes"));
     }
-    if manifest
-        .description
-        .chars()
-        .any(|c| is_deceptive(c) && c != '\n' && c != '\t')
-    {
-        problem(
-            "description",
-            "the description has control or invisible characters".into(),
-        );
+    if manifest.description.chars().any(|c| is_deceptive(c) && c != '\n' && c != '\t') {
+        problem("description", "the description has control or invisible characters".into());
     }
     if manifest.timeout_ms == Some(0) {
         problem("timeout_ms", "a tool needs more than 0 milliseconds".into());
@@ -202,26 +163,17 @@ fn target(manifest: &ToolManifest) -> Option<(String, String)> {
     }
     let listed = manifest.inputs.iter().find(|input| input.name == name);
     let is_path = listed.and_then(|input| input.validation.as_ref()?.format) == Some(super::manifest::Format::Path);
-    (target.syntax == TargetSyntax::Path && !is_path).then(|| {
-        (
-            "target".into(),
-            format!("the target `{name}` is a path, so its input needs `format = \"path\"`"),
-        )
-    })
+    (target.syntax == TargetSyntax::Path && !is_path)
+        .then(|| ("target".into(), format!("the target `{name}` is a path, so its input needs `format = \"path\"`")))
 }
 
 fn is_name(name: &str) -> bool {
     (1..=NAME).contains(&name.len())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
 }
 
 fn is_version(version: &str) -> bool {
     let core = version.split(['-', '+']).next().unwrap_or_default();
     let parts: Vec<&str> = core.split('.').collect();
-    parts.len() == 3
-        && parts
-            .iter()
-            .all(|part| part.parse::<u64>().is_ok() && !part.starts_with('+'))
+    parts.len() == 3 && parts.iter().all(|part| part.parse::<u64>().is_ok() && !part.starts_with('+'))
 }

@@ -32,14 +32,10 @@ pub struct Shaped {
 pub fn shape(tool: &Tool, output: Output, budget_tokens: u32) -> Shaped {
     let mut shaped = Shaped::default();
     let facts = output.data.and_then(|text| object("data", &text, &mut shaped.warnings));
-    shaped.tool_metadata = output
-        .metadata
-        .and_then(|text| object("metadata", &text, &mut shaped.warnings))
-        .unwrap_or_default();
+    shaped.tool_metadata =
+        output.metadata.and_then(|text| object("metadata", &text, &mut shaped.warnings)).unwrap_or_default();
     shaped.data = merge(facts, output.content, &mut shaped.warnings);
-    shaped
-        .warnings
-        .extend(tool.outputs.iter().filter_map(|field| undeclared(field, &shaped.data)));
+    shaped.warnings.extend(tool.outputs.iter().filter_map(|field| undeclared(field, &shaped.data)));
     shaped.truncation = truncate::truncate(&mut shaped.data, budget_tokens);
     shaped
 }

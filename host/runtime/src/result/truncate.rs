@@ -35,12 +35,7 @@ fn size(value: &Value) -> usize {
         Value::Number(_) => 8,
         Value::String(text) => text.len() + 2,
         Value::Array(items) => 2 + items.iter().map(|item| size(item) + 1).sum::<usize>(),
-        Value::Object(members) => {
-            2 + members
-                .iter()
-                .map(|(key, member)| key.len() + 4 + size(member))
-                .sum::<usize>()
-        }
+        Value::Object(members) => 2 + members.iter().map(|(key, member)| key.len() + 4 + size(member)).sum::<usize>(),
     }
 }
 
@@ -61,12 +56,7 @@ fn cut_text(text: &mut String, path: &str, budget: usize, ranges: &mut Vec<Omiss
     let from = whole_lines_end(text, budget / 3 * 2);
     let to = whole_lines_start(text, text.len() - (budget / 3).min(text.len())).max(from);
     let note = format!("[… {} bytes left out …]\n", to - from);
-    ranges.push(Omission {
-        path: path.to_owned(),
-        unit: "bytes".into(),
-        from,
-        to,
-    });
+    ranges.push(Omission { path: path.to_owned(), unit: "bytes".into(), from, to });
     text.replace_range(from..to, &note);
 }
 
@@ -89,20 +79,13 @@ fn whole_lines_start(text: &str, at: usize) -> usize {
 fn cut_array(items: &mut Vec<Value>, path: &str, budget: usize, ranges: &mut Vec<Omission>) {
     let fitting = |items: &mut dyn Iterator<Item = &Value>, room: usize| {
         let mut left = room;
-        items
-            .take_while(|item| left.checked_sub(size(item) + 1).map(|rest| left = rest).is_some())
-            .count()
+        items.take_while(|item| left.checked_sub(size(item) + 1).map(|rest| left = rest).is_some()).count()
     };
     let head = fitting(&mut items.iter(), budget / 3 * 2).max(1).min(items.len());
     let tail = fitting(&mut items[head..].iter().rev(), budget / 3);
     let to = items.len() - tail;
     if head < to {
-        ranges.push(Omission {
-            path: path.to_owned(),
-            unit: "items".into(),
-            from: head,
-            to,
-        });
+        ranges.push(Omission { path: path.to_owned(), unit: "items".into(), from: head, to });
         items.drain(head..to);
     }
     if let Some(first) = items.first_mut() {
@@ -112,10 +95,12 @@ fn cut_array(items: &mut Vec<Value>, path: &str, budget: usize, ranges: &mut Vec
 
 /// Small members stay whole; what is left of the budget is shared among the large ones.
 fn cut_object(members: &mut Map<String, Value>, path: &str, budget: usize, ranges: &mut Vec<Omission>) {
-    let mut order: Vec<(usize, String)> = members
-        .iter()
-        .map(|(key, member)| (size(member), key.clone()))
-        .collect();
+    if let Some(Value::String(bytes)) = members.get_mut("base64").filter(|bytes| size(bytes) > budget) {
+        // Half of an image is none.
+        let to = std::mem::take(bytes).len();
+        ranges.push(Omission { path: format!("{path}/base64"), unit: "bytes".into(), from: 0, to });
+    }
+    let mut order: Vec<(usize, String)> = members.iter().map(|(key, member)| (size(member), key.clone())).collect();
     order.sort();
     let mut left = budget.saturating_sub(2);
     let mut count = order.len();

@@ -63,6 +63,8 @@ fn pool(slots: u32, memory: usize) -> PoolingAllocationConfig {
         .max_core_instances_per_component(PER_COMPONENT)
         .max_memories_per_component(PER_COMPONENT)
         .max_tables_per_component(PER_COMPONENT)
+        .max_memories_per_module(PER_COMPONENT)
+        .max_tables_per_module(PER_COMPONENT)
         .max_component_instance_size(4 << 20)
         .max_core_instance_size(4 << 20)
         .table_elements(100_000)
@@ -85,11 +87,7 @@ impl Ticking {
                 move || tick(&engine, &clock)
             })
             .map_err(|error| error.to_string())?;
-        Ok(Ticking {
-            engine,
-            clock,
-            thread: Some(thread),
-        })
+        Ok(Ticking { engine, clock, thread: Some(thread) })
     }
 
     /// Keeps epochs passing while a call runs.
@@ -127,11 +125,7 @@ fn tick(engine: &Engine, clock: &Clock) {
     while !clock.ended.load(Ordering::SeqCst) {
         std::thread::sleep(TICK);
         engine.increment_epoch();
-        idle = if clock.running.load(Ordering::SeqCst) > 0 {
-            0
-        } else {
-            idle + 1
-        };
+        idle = if clock.running.load(Ordering::SeqCst) > 0 { 0 } else { idle + 1 };
         if idle > IDLE_TICKS {
             sleep_until_called(clock);
             idle = 0;

@@ -1,9 +1,6 @@
 //! How does a component become code that runs? It is checked, compiled once and kept; later starts load what was kept.
 //! Nothing is compiled during a call.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "compiled components are kept in a folder of their own"
-)]
+#![expect(clippy::disallowed_methods, reason = "compiled components are kept in a folder of their own")]
 
 use crate::call::Digest;
 use std::collections::BTreeSet;
@@ -74,10 +71,7 @@ impl Cache {
         }
         let mut hasher = std::hash::DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
-        Cache {
-            folder: usable.is_ok().then(|| folder.to_owned()),
-            engine: format!("{:016x}", hasher.finish()),
-        }
+        Cache { folder: usable.is_ok().then(|| folder.to_owned()), engine: format!("{:016x}", hasher.finish()) }
     }
 
     /// Loads what was kept for a component, or compiles and keeps it.
@@ -96,11 +90,7 @@ impl Cache {
     }
 
     fn file(&self, digest: &Digest) -> Option<PathBuf> {
-        Some(
-            self.folder
-                .as_ref()?
-                .join(format!("{}-{}.cwasm", digest.hex(), self.engine)),
-        )
+        Some(self.folder.as_ref()?.join(format!("{}-{}.cwasm", digest.hex(), self.engine)))
     }
 
     fn kept(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
@@ -118,25 +108,17 @@ impl Cache {
         // SAFETY: `keep` wrote these bytes from a `Component` that this program compiled; folder and file belong to
         // this user alone, and the seal shows that nothing was damaged since.
         let component = unsafe { Component::deserialize(engine, code) };
-        component
-            .inspect_err(|error| tracing::info!(%error, "a compiled component is of another engine"))
-            .ok()
+        component.inspect_err(|error| tracing::info!(%error, "a compiled component is of another engine")).ok()
     }
 
     fn keep(&self, component: &Component, digest: &Digest) -> std::io::Result<()> {
         let Some(file) = self.file(digest) else { return Ok(()) };
-        let code = component
-            .serialize()
-            .map_err(|error| std::io::Error::other(format!("{error:#}")))?;
+        let code = component.serialize().map_err(|error| std::io::Error::other(format!("{error:#}")))?;
         let seal = Digest::of_parts([digest.bytes().as_slice(), &code]);
         let partial = file.with_extension(format!("{}.partial", std::process::id()));
         let write = || {
-            let mut out = std::fs::OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&partial)?;
+            let mut out =
+                std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
             out.write_all(seal.bytes())?;
             out.write_all(&code)?;
             std::fs::rename(&partial, &file)
@@ -159,10 +141,7 @@ pub(crate) fn check(component: &Component, engine: &Engine, granted: &BTreeSet<S
     let exports: Vec<&str> = component_type.exports(engine).map(|(name, _)| name).collect();
     match exports.iter().any(|name| is_compatible(name, &wanted)) {
         true => Ok(()),
-        false => Err(InstallError::Export {
-            wanted: CONTRACT,
-            found: other_version(&exports),
-        }),
+        false => Err(InstallError::Export { wanted: CONTRACT, found: other_version(&exports) }),
     }
 }
 
@@ -173,19 +152,14 @@ pub(crate) fn check(component: &Component, engine: &Engine, granted: &BTreeSet<S
 pub(crate) fn imports(component: &Component, engine: &Engine) -> Result<Imports, InstallError> {
     let mut imports = Imports::default();
     for (name, item) in component.component_type().imports(engine) {
-        let refused = |why: String| InstallError::Import {
-            import: name.to_owned(),
-            why,
-        };
+        let refused = |why: String| InstallError::Import { import: name.to_owned(), why };
         let is_interface = matches!(item.ty, ComponentItem::ComponentInstance(_));
         if name.starts_with("wasi:") {
             imports.wasi.insert(name.to_owned());
         } else if let Some(ours) = name.strip_prefix(OURS).filter(|_| is_interface) {
             let (interface, version) = ours.split_once('@').unwrap_or((ours, CONTRACT));
             if !is_compatible(version, CONTRACT) {
-                return Err(refused(format!(
-                    "and this runtime speaks version {CONTRACT} of the contract"
-                )));
+                return Err(refused(format!("and this runtime speaks version {CONTRACT} of the contract")));
             }
             if !ALWAYS.contains(&interface) {
                 imports.capabilities.insert(interface.to_owned());
@@ -206,9 +180,7 @@ fn is_compatible(a: &str, b: &str) -> bool {
 }
 
 fn other_version(exports: &[&str]) -> String {
-    let near = exports
-        .iter()
-        .find(|name| name.starts_with("hermes:tool/tool-execution"));
+    let near = exports.iter().find(|name| name.starts_with("hermes:tool/tool-execution"));
     match (near, exports.is_empty()) {
         (Some(near), _) => format!("; it exports `{near}`"),
         (None, true) => "; it exports nothing".into(),
@@ -222,9 +194,7 @@ fn binary(bytes: &[u8]) -> Result<std::borrow::Cow<'_, [u8]>, InstallError> {
         return Ok(bytes.into());
     }
     if wasmparser::Parser::is_core_wasm(bytes) {
-        return Err(InstallError::NotAComponent(
-            "a core module (wrap it with `wasm-tools component new`)",
-        ));
+        return Err(InstallError::NotAComponent("a core module (wrap it with `wasm-tools component new`)"));
     }
     let is_text = bytes.trim_ascii_start().starts_with(b"(") || bytes.trim_ascii_start().starts_with(b";;");
     match std::str::from_utf8(bytes).ok().filter(|_| is_text) {
@@ -245,11 +215,7 @@ fn private_folder(folder: &Path) -> std::io::Result<()> {
 /// Compiled code runs with all rights, so nobody else may have been able to write it.
 fn only_mine(metadata: &std::fs::Metadata) -> std::io::Result<()> {
     let mine = metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0;
-    if mine {
-        Ok(())
-    } else {
-        Err(std::io::Error::other("others could have written it"))
-    }
+    if mine { Ok(()) } else { Err(std::io::Error::other("others could have written it")) }
 }
 
 fn read_own(file: &Path) -> std::io::Result<Vec<u8>> {

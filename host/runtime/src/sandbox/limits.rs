@@ -43,20 +43,10 @@ impl Limits {
         Limits {
             fuel: manifest.fuel.unwrap_or(DEFAULT_FUEL).min(ceiling.fuel),
             memory: bytes(memory_mb.saturating_mul(1 << 20)),
-            output: bytes(
-                manifest
-                    .output_bytes
-                    .unwrap_or(DEFAULT_OUTPUT)
-                    .min(ceiling.output_bytes),
-            ),
+            output: bytes(manifest.output_bytes.unwrap_or(DEFAULT_OUTPUT).min(ceiling.output_bytes)),
             log: bytes(manifest.log_bytes.unwrap_or(DEFAULT_LOG).min(ceiling.log_bytes)),
-            host_calls: manifest
-                .host_calls
-                .unwrap_or(DEFAULT_HOST_CALLS)
-                .min(ceiling.host_calls),
-            timeout: timeout
-                .unwrap_or(DEFAULT_TIMEOUT)
-                .min(Duration::from_millis(ceiling.timeout_ms)),
+            host_calls: manifest.host_calls.unwrap_or(DEFAULT_HOST_CALLS).min(ceiling.host_calls),
+            timeout: timeout.unwrap_or(DEFAULT_TIMEOUT).min(Duration::from_millis(ceiling.timeout_ms)),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
 use crate::permission::Grant;
 use crate::registry::Tool;
+use crate::registry::manifest::LimitsManifest;
 use crate::validation::Args;
 use bindings::EveryPre;
 use bindings::hermes::tool::types as wit;
@@ -27,11 +28,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
-use wasmtime::component::Linker;
-use wasmtime::{Store, Trap, UpdateDeadline};
+use wasmtime::component::{Linker, ResourceTableError};
+use wasmtime::{CallHook, Store, Trap, UpdateDeadline};
 
 /// Calls that may wait for a free slot, for each slot. Further ones are refused rather than kept waiting.
 const WAITING_PER_SLOT: u32 = 16;
+/// How long the trial start of a component may take at install.
+const TRIAL: Duration = Duration::from_secs(1);
+/// Most calls that run at the same time; each slot takes address space.
+const MOST_SLOTS: u32 = 1000;
 /// Lines of printed text that are kept of one attempt.
 const PRINTED_LINES: usize = 1000;
 
@@ -44,6 +49,7 @@ pub struct Sandbox {
     ceiling: Ceiling,
     slots: Semaphore,
     waiting: AtomicU32,
+    waiting_places: u32,
 }
 
 /// The host's side of one attempt.
@@ -88,11 +94,7 @@ pub struct Run<'a> {
 /// `conflict` if grant and arguments do not belong together.
 pub async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Run<'_>) -> Execution {
     if args.digest() != grant.args() {
-        let error = Error::new(
-            Step::Sandbox,
-            Kind::Conflict,
-            "the arguments are not those that were permitted",
-        );
+        let error = Error::new(Step::Sandbox, Kind::Conflict, "the arguments are not those that were permitted");
         return Execution::refused(error);
     }
     let limits = Limits::of(&run.tool.limits, run.tool.timeout, &sandbox.ceiling);
@@ -128,16 +130,14 @@ async fn attempt(
             task: run.task.map(str::to_owned),
         },
     };
-    let mut store = match store(sandbox, grant.writable(), limits, deadline, run.progress) {
+    let roots = sandbox.roots.clone();
+    let mut store = match store(sandbox, roots, grant.writable(), limits, deadline, run.progress) {
         Ok(store) => store,
         Err(error) => return Execution::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
     };
     let running = async {
         let instance = component.instantiate_async(&mut store).await?;
-        instance
-            .hermes_tool_tool_execution()
-            .call_execute(&mut store, &call)
-            .await
+        instance.hermes_tool_tool_execution().call_execute(&mut store, &call).await
     };
     let returned = tokio::time::timeout_at(deadline.into(), running).await;
     let usage = Usage {
@@ -150,20 +150,16 @@ async fn attempt(
     let log = collect_log(state);
     let (outcome, partial) = match returned {
         Ok(Ok(Ok(output))) => (within_output_limit(output, limits), None),
-        Ok(Ok(Err(error))) => from_guest(error),
+        Ok(Ok(Err(error))) => from_guest(error, limits),
         Ok(Err(error)) => (Err(from_trap(run.tool, state, limits, &error)), None),
         Err(_) => (Err(timed_out(run.tool, limits)), None),
     };
-    Execution {
-        outcome,
-        partial,
-        usage,
-        log,
-    }
+    Execution { outcome, partial, usage, log }
 }
 
 fn store(
     sandbox: &Sandbox,
+    roots: Arc<Roots>,
     writable: bool,
     limits: &Limits,
     deadline: Instant,
@@ -172,12 +168,16 @@ fn store(
     let state = State {
         meter: Meter::new(limits),
         wasi: Wasi::empty(limits.log),
-        files: Files::new(sandbox.roots.clone(), writable),
+        files: Files::new(roots, writable),
         log: Log::new(limits.log),
         progress,
     };
     let mut store = Store::new(&sandbox.ticking.engine, state);
     store.limiter(|state| &mut state.meter);
+    store.call_hook(|mut context, hook| match hook {
+        CallHook::CallingHost => context.data_mut().meter.count_host_call(),
+        CallHook::CallingWasm | CallHook::ReturningFromWasm | CallHook::ReturningFromHost => Ok(()),
+    });
     store.set_fuel(limits.fuel)?;
     // What a component hands to the host in one call is copied; this bounds it before it is.
     store.set_hostcall_fuel(limits.output.max(64 << 20));
@@ -192,36 +192,38 @@ fn store(
 fn collect_log(state: &State) -> Vec<String> {
     let printed = state.wasi.printed();
     let text = String::from_utf8_lossy(&printed);
-    let lines = text
-        .lines()
-        .take(PRINTED_LINES)
-        .map(|line| format!("print: {}", crate::document::printable(line)));
+    let lines = text.lines().take(PRINTED_LINES).map(|line| format!("print: {}", crate::document::printable(line)));
     state.log.lines.iter().cloned().chain(lines).collect()
 }
 
 fn within_output_limit(output: Output, limits: &Limits) -> Result<Output, Error> {
-    let content: usize = output.content.iter().map(content_size).sum();
-    let facts = [&output.data, &output.metadata]
-        .into_iter()
-        .flatten()
-        .map(String::len)
-        .sum::<usize>();
-    match content + facts <= limits.output {
+    match output_size(&output) <= limits.output {
         true => Ok(output),
         false => Err(limit_error(Kind::OutputLimit, limits)),
     }
 }
 
+fn output_size(output: &Output) -> usize {
+    let content: usize = output.content.iter().map(content_size).sum();
+    let facts = [&output.data, &output.metadata].into_iter().flatten().map(String::len).sum::<usize>();
+    content + facts
+}
+
+/// The size of one part, with something for the part itself, so that many empty ones are large too.
 fn content_size(content: &Content) -> usize {
-    match content {
+    const PART: usize = 32;
+    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    PART + match content {
         Content::Text(text) | Content::Json(text) => text.len(),
-        Content::Binary(blob) => blob.data.len(),
-        Content::Link(link) => link.uri.len() + link.name.len(),
+        Content::Binary(blob) => blob.data.len() + blob.media_type.len(),
+        Content::Link(link) => {
+            link.uri.len() + link.name.len() + optional(&link.media_type) + optional(&link.description)
+        }
     }
 }
 
 /// A failure that the component reported itself.
-fn from_guest(error: wit::Error) -> (Result<Output, Error>, Option<Output>) {
+fn from_guest(error: wit::Error, limits: &Limits) -> (Result<Output, Error>, Option<Output>) {
     let kind = match error.kind {
         ErrorKind::InvalidInput => Kind::InvalidInput,
         ErrorKind::Denied => Kind::Denied,
@@ -235,18 +237,21 @@ fn from_guest(error: wit::Error) -> (Result<Output, Error>, Option<Output>) {
     let mut shaped = Error::new(Step::Sandbox, kind, crate::document::excerpt(&error.message, 2000));
     shaped.reason = error.reason.map(|reason| crate::document::excerpt(&reason, 64).into());
     shaped.hint = error.hint.map(|hint| crate::document::excerpt(&hint, 2000));
-    (Err(shaped), error.partial)
+    let partial = error.partial.filter(|partial| output_size(partial) <= limits.output);
+    (Err(shaped), partial)
 }
 
 /// Why a component broke off. A limit that was hit before is the cause, whatever the component made of it.
 fn from_trap(tool: &Tool, state: &State, limits: &Limits, error: &wasmtime::Error) -> Error {
     let trap = error.downcast_ref::<Trap>();
     let text = format!("{error:#}");
+    let full = matches!(error.downcast_ref(), Some(ResourceTableError::Full));
     let kind = match (trap, state.meter.hit) {
         (Some(Trap::Interrupt), _) => return timed_out(tool, limits),
         (Some(Trap::OutOfFuel), _) => Kind::OutOfFuel,
         (Some(Trap::StackOverflow), _) => Kind::StackOverflow,
         (_, Some(hit)) => hit,
+        _ if full => Kind::HandleLimit,
         _ if text.contains("write beyond capacity of MemoryOutputPipe") => Kind::LogLimit,
         _ if text.contains("hostcall fuel") || text.contains("too much data") => Kind::OutputLimit,
         _ if text.contains("memory minimum size") || text.contains("exceeds memory limits") => Kind::OutOfMemory,
@@ -254,12 +259,7 @@ fn from_trap(tool: &Tool, state: &State, limits: &Limits, error: &wasmtime::Erro
         _ => Kind::Trap,
     };
     match kind {
-        Kind::Trap => Error::new(
-            Step::Sandbox,
-            kind,
-            format!("the component of `{}` broke off", tool.name),
-        )
-        .log(text),
+        Kind::Trap => Error::new(Step::Sandbox, kind, format!("the component of `{}` broke off", tool.name)).log(text),
         kind => limit_error(kind, limits).log(text),
     }
 }
@@ -285,12 +285,7 @@ fn timed_out(tool: &Tool, limits: &Limits) -> Error {
 
 impl Execution {
     fn refused(error: Error) -> Execution {
-        Execution {
-            outcome: Err(error),
-            partial: None,
-            usage: Usage::default(),
-            log: Vec::new(),
-        }
+        Execution { outcome: Err(error), partial: None, usage: Usage::default(), log: Vec::new() }
     }
 }
 
@@ -299,20 +294,14 @@ impl Sandbox {
     pub fn start(config: &Config) -> Result<Sandbox, String> {
         let ceiling = config.ceiling.clone();
         let memory = usize::try_from(ceiling.memory_mb.saturating_mul(1 << 20)).unwrap_or(usize::MAX);
-        let ticking = engine::Ticking::start(&settings(ceiling.concurrent_calls, memory))?;
+        let slots = u32::try_from(ceiling.concurrent_calls).unwrap_or(u32::MAX).clamp(1, MOST_SLOTS);
+        let ticking = engine::Ticking::start(&settings(slots, memory))?;
         let cache = Cache::open(&config.cache_dir.join("components"), &ticking.engine);
         let roots = Arc::new(Roots::open(&config.grants, &config.protected)?);
-        let slots = Semaphore::new(ceiling.concurrent_calls as usize);
+        let waiting_places = slots * WAITING_PER_SLOT;
+        let slots = Semaphore::new(slots as usize);
         let waiting = AtomicU32::new(0);
-        Ok(Sandbox {
-            ticking,
-            cache,
-            ready: RwLock::default(),
-            roots,
-            ceiling,
-            slots,
-            waiting,
-        })
+        Ok(Sandbox { ticking, cache, ready: RwLock::default(), roots, ceiling, slots, waiting, waiting_places })
     }
 
     /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new.
@@ -321,24 +310,16 @@ impl Sandbox {
         let digest = Digest::of(bytes);
         let engine = &self.ticking.engine;
         if let Some(unknown) = granted.iter().find(|name| !capability::ALL.contains(&name.as_str())) {
-            let why = format!(
-                "and the capabilities of this runtime are {}",
-                capability::ALL.join(", ")
-            );
-            return Err(InstallError::Import {
-                import: unknown.clone(),
-                why,
-            });
+            let why = format!("and the capabilities of this runtime are {}", capability::ALL.join(", "));
+            return Err(InstallError::Import { import: unknown.clone(), why });
         }
         let component = self.cache.load(engine, bytes, &digest)?;
         install::check(&component, engine, granted)?;
         let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
         let mut linker = Linker::new(engine);
         capability::link(&mut linker, granted).map_err(invalid)?;
-        let pre = linker
-            .instantiate_pre(&component)
-            .and_then(EveryPre::new)
-            .map_err(invalid)?;
+        let pre = linker.instantiate_pre(&component).and_then(EveryPre::new).map_err(invalid)?;
+        self.check_types(&pre)?;
         let mut ready = self.ready.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         let names = granted.iter().map(|name| name.as_bytes());
         let linked = Digest::of_parts(std::iter::once(digest.bytes().as_slice()).chain(names));
@@ -346,12 +327,27 @@ impl Sandbox {
         Ok(linked)
     }
 
+    /// Starts a component once, without any authority, to see that what it exports has the contract's types. One that
+    /// breaks off at its start is left to its calls, which say how.
+    fn check_types(&self, pre: &EveryPre<State>) -> Result<(), InstallError> {
+        let limits = Limits::of(&LimitsManifest::default(), Some(TRIAL), &self.ceiling);
+        let deadline = Instant::now() + limits.timeout;
+        let nothing = Arc::new(Roots::none());
+        let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
+        let _tick = self.ticking.hold();
+        let mut store = store(self, nothing, false, &limits, deadline, None).map_err(invalid)?;
+        let started = poll_until(deadline, pre.instance_pre().instantiate_async(&mut store));
+        match started {
+            Some(Ok(instance)) => {
+                let indices = bindings::EveryIndices::new(pre.instance_pre()).map_err(invalid)?;
+                indices.load(&mut store, &instance).map(|_| ()).map_err(invalid)
+            }
+            Some(Err(_)) | None => Ok(()),
+        }
+    }
+
     fn ready(&self, digest: &Digest) -> Option<Arc<EveryPre<State>>> {
-        self.ready
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .get(digest)
-            .cloned()
+        self.ready.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(digest).cloned()
     }
 
     /// A place to run in. Waits for one, but not behind a queue without end.
@@ -363,7 +359,7 @@ impl Sandbox {
             Err(Error::new(Step::Sandbox, Kind::Overloaded, why.to_owned()).retry_after(Duration::from_secs(1)))
         };
         let waiting = Waiting::enter(&self.waiting);
-        if waiting.ahead >= self.ceiling.concurrent_calls * WAITING_PER_SLOT {
+        if waiting.ahead >= self.waiting_places {
             return overloaded("too many calls wait for a free slot");
         }
         match tokio::time::timeout_at(deadline.into(), self.slots.acquire()).await {
@@ -374,6 +370,19 @@ impl Sandbox {
     }
 }
 
+/// Polls a future that needs no reactor until it is ready or the time is over.
+fn poll_until<F: Future>(deadline: Instant, future: F) -> Option<F::Output> {
+    let mut future = std::pin::pin!(future);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    while Instant::now() < deadline {
+        if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return Some(output);
+        }
+        std::thread::yield_now();
+    }
+    None
+}
+
 /// Counts a waiting call for as long as it waits.
 struct Waiting<'a> {
     count: &'a AtomicU32,
@@ -382,10 +391,7 @@ struct Waiting<'a> {
 
 impl Waiting<'_> {
     fn enter(count: &AtomicU32) -> Waiting<'_> {
-        Waiting {
-            count,
-            ahead: count.fetch_add(1, Ordering::SeqCst),
-        }
+        Waiting { count, ahead: count.fetch_add(1, Ordering::SeqCst) }
     }
 }
 

@@ -22,12 +22,7 @@ pub(super) fn coerce(args: &mut Map<String, Value>, schema: &InputSchema) -> Vec
             Some(to) => args.insert(name.clone(), to.clone()),
             None => args.shift_remove(name),
         };
-        repairs.push(Repair {
-            path: pointer("", name),
-            from: from.unwrap_or_default(),
-            to,
-            rule: rule.to_owned(),
-        });
+        repairs.push(Repair { path: pointer("", name), from: from.unwrap_or_default(), to, rule: rule.to_owned() });
     }
     repairs
 }
@@ -89,10 +84,7 @@ mod tests {
     use serde_json::json;
 
     fn check(type_: InputType, from: Value, to: Option<Value>) {
-        let field = Field {
-            type_: Some(type_),
-            ..Field::default()
-        };
+        let field = Field { type_: Some(type_), ..Field::default() };
         let repaired = repair(&from, &field);
         match to {
             Some(to) => assert_eq!(repaired.map(|(to, _)| to), Some(Some(to)), "{from}"),
@@ -126,17 +118,8 @@ mod tests {
 
     #[test]
     fn null_is_absent_only_where_the_argument_may_be() {
-        let optional = Field {
-            type_: Some(InputType::Integer),
-            ..Field::default()
-        };
-        let required = Field {
-            required: true,
-            ..Field {
-                type_: Some(InputType::Integer),
-                ..Field::default()
-            }
-        };
+        let optional = Field { type_: Some(InputType::Integer), ..Field::default() };
+        let required = Field { required: true, ..Field { type_: Some(InputType::Integer), ..Field::default() } };
         assert_eq!(repair(&Value::Null, &optional).map(|(to, _)| to), Some(None));
         assert_eq!(repair(&Value::Null, &required), None);
     }

@@ -46,12 +46,7 @@ pub fn judge(tool: &Tool, args: &Arguments) -> Result<Judged, Error> {
     let value = Value::Object(object);
     if !tool.input.validator.is_valid(&value) {
         let known: Vec<&str> = tool.input.fields.keys().map(String::as_str).collect();
-        found.extend(
-            tool.input
-                .validator
-                .iter_errors(&value)
-                .flat_map(|error| problems::of(&error, &known)),
-        );
+        found.extend(tool.input.validator.iter_errors(&value).flat_map(|error| problems::of(&error, &known)));
     }
     if !found.is_empty() {
         return Err(refuse(tool, found));
@@ -72,15 +67,8 @@ pub fn judge(tool: &Tool, args: &Arguments) -> Result<Judged, Error> {
 /// `conflict` if the grant is for other arguments.
 pub fn admit(judged: Judged, grant: &Grant) -> Result<Args, Error> {
     match judged.digest == *grant.args() {
-        true => Ok(Args {
-            canonical: judged.canonical,
-            digest: judged.digest,
-        }),
-        false => Err(Error::new(
-            Step::Validation,
-            Kind::Conflict,
-            "the arguments are not those that were permitted",
-        )),
+        true => Ok(Args { canonical: judged.canonical, digest: judged.digest }),
+        false => Err(Error::new(Step::Validation, Kind::Conflict, "the arguments are not those that were permitted")),
     }
 }
 
@@ -114,20 +102,10 @@ fn sanitise(tool: &Tool, object: &mut Map<String, Value>) -> Vec<Problem> {
         };
         let Value::String(text) = value else { continue };
         if is_strict && let Some(bad) = text.chars().find(|c| is_deceptive(*c)) {
-            found.push(problem(
-                name,
-                "characters",
-                "visible characters only",
-                &format!("{bad:?}"),
-            ));
+            found.push(problem(name, "characters", "visible characters only", &format!("{bad:?}")));
         }
         if let Some(pattern) = field.forbidden.iter().find(|pattern| pattern.is_match(text)) {
-            found.push(problem(
-                name,
-                "forbidden_pattern",
-                &format!("no text that matches `{pattern}`"),
-                text,
-            ));
+            found.push(problem(name, "forbidden_pattern", &format!("no text that matches `{pattern}`"), text));
         }
         if field.format == Some(Format::Path) {
             *text = path::normalise(text);

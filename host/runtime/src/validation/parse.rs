@@ -18,25 +18,14 @@ const KEYS: usize = 100_000;
 /// Reads arguments from text.
 pub(super) fn parse(text: &str) -> Result<Map<String, Value>, Problem> {
     if text.len() > SIZE {
-        return Err(problem(
-            "size",
-            format!("at most {SIZE} bytes"),
-            format!("{} bytes", text.len()),
-        ));
+        return Err(problem("size", format!("at most {SIZE} bytes"), format!("{} bytes", text.len())));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let found = RefCell::new(None);
     let mut keys = 0;
-    let seed = Strict {
-        path: "",
-        depth: 0,
-        keys: &mut keys,
-        found: &found,
-    };
+    let seed = Strict { path: "", depth: 0, keys: &mut keys, found: &found };
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let parsed = seed
-        .deserialize(&mut deserializer)
-        .and_then(|value| deserializer.end().map(|()| value));
+    let parsed = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     match (parsed, found.into_inner()) {
         (_, Some(problem)) => Err(problem),
         (Ok(Value::Object(object)), None) => Ok(object),
@@ -44,12 +33,7 @@ pub(super) fn parse(text: &str) -> Result<Map<String, Value>, Problem> {
         (Err(error), None) => Err(problem(
             "json",
             "valid JSON".into(),
-            format!(
-                "{} at line {}, column {}",
-                without_place(&error),
-                error.line(),
-                error.column()
-            ),
+            format!("{} at line {}, column {}", without_place(&error), error.line(), error.column()),
         )),
     }
 }
@@ -63,7 +47,8 @@ pub(super) fn check_depth(value: &Value) -> Result<(), Problem> {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
         }
     }
-    if deep(value, DEPTH) { Err(too_deep("")) } else { Ok(()) }
+    // The arguments themselves are the first level.
+    if deep(value, DEPTH - 1) { Err(too_deep("")) } else { Ok(()) }
 }
 
 /// What a value is, in the words of JSON Schema.
@@ -80,20 +65,11 @@ pub(super) fn kind_of(value: &Value) -> &'static str {
 }
 
 fn problem(rule: &str, expected: String, received: String) -> Problem {
-    Problem {
-        path: String::new(),
-        rule: rule.into(),
-        expected,
-        received,
-        hint: None,
-    }
+    Problem { path: String::new(), rule: rule.into(), expected, received, hint: None }
 }
 
 fn too_deep(path: &str) -> Problem {
-    Problem {
-        path: path.into(),
-        ..problem("depth", format!("at most {DEPTH} levels"), "more".into())
-    }
+    Problem { path: path.into(), ..problem("depth", format!("at most {DEPTH} levels"), "more".into()) }
 }
 
 fn without_place(error: &serde_json::Error) -> String {
@@ -155,9 +131,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value)
-            .map(Value::Number)
-            .ok_or_else(|| E::custom("a number that is none"))
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number that is none"))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -173,12 +147,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let mut array = Vec::new();
         loop {
             let path = format!("{}/{}", self.path, array.len());
-            let seed = Strict {
-                path: &path,
-                depth,
-                keys: &mut *self.keys,
-                found: self.found,
-            };
+            let seed = Strict { path: &path, depth, keys: &mut *self.keys, found: self.found };
             match items.next_element_seed(seed)? {
                 Some(item) => array.push(item),
                 None => return Ok(Value::Array(array)),
@@ -205,12 +174,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
                 };
                 return Err(self.stop(twice));
             }
-            let seed = Strict {
-                path: &path,
-                depth,
-                keys: &mut *self.keys,
-                found: self.found,
-            };
+            let seed = Strict { path: &path, depth, keys: &mut *self.keys, found: self.found };
             let value = members.next_value_seed(seed)?;
             object.insert(key, value);
         }
@@ -234,10 +198,7 @@ mod tests {
 
     #[test]
     fn what_parsers_disagree_on_is_refused_with_its_place() {
-        assert_eq!(
-            refusal(r#"{"a":{"b":1,"b":2}}"#),
-            ("duplicate_key".into(), "/a/b".into())
-        );
+        assert_eq!(refusal(r#"{"a":{"b":1,"b":2}}"#), ("duplicate_key".into(), "/a/b".into()));
         assert_eq!(refusal(r#"{"a":"\ud83d"}"#).0, "json");
         assert_eq!(refusal(r#"{"a":1} x"#).0, "json");
         assert_eq!(refusal(r#"[1]"#).0, "type");

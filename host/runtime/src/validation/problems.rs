@@ -38,18 +38,9 @@ pub(super) fn of(error: &ValidationError<'_>, known: &[&str]) -> Vec<Problem> {
         }
         ValidationErrorKind::Type { kind } => one("type", types(kind)),
         ValidationErrorKind::Enum { options } => {
-            let texts: Vec<&str> = options
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .collect();
+            let texts: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             let hint = error.instance().as_str().and_then(|text| nearest(text, texts));
-            vec![problem(
-                "enum",
-                format!("one of {options}"),
-                hint.map(|text| format!("did you mean `{text}`?")),
-            )]
+            vec![problem("enum", format!("one of {options}"), hint.map(|text| format!("did you mean `{text}`?")))]
         }
         ValidationErrorKind::Minimum { limit } => one("range", format!("at least {limit}")),
         ValidationErrorKind::Maximum { limit } => one("range", format!("at most {limit}")),
@@ -80,11 +71,7 @@ fn unknown_key(path: &str, key: &str, known: &[&str]) -> Problem {
 fn types(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(type_) => type_.to_string(),
-        TypeKind::Multiple(types) => types
-            .iter()
-            .map(|type_| type_.to_string())
-            .collect::<Vec<_>>()
-            .join(" or "),
+        TypeKind::Multiple(types) => types.iter().map(|type_| type_.to_string()).collect::<Vec<_>>().join(" or "),
     }
 }
 

@@ -13,11 +13,7 @@ impl Host for State {
     fn report(&mut self, update: ProgressUpdate) -> wasmtime::Result<()> {
         if let Some(listener) = &self.progress {
             let message = update.message.map(|message| excerpt(&message, MESSAGE));
-            let _ = listener.try_send(Progress {
-                done: update.done,
-                total: update.total,
-                message,
-            });
+            let _ = listener.try_send(Progress { done: update.done, total: update.total, message });
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use super::{failure, from_io};
 use crate::config;
-use crate::permission::target::path::is_hook;
+use crate::permission::target::path::{is_git_config, is_hook};
 use crate::sandbox::bindings::hermes::tool::files::{Entry, EntryKind, Failure, Grant, Reason};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
@@ -56,7 +56,7 @@ impl Roots {
         let open = |(name, grant): (&String, &config::Grant)| {
             let directory = Dir::open_ambient_dir(&grant.path, cap_std::ambient_authority()).map_err(|error| {
                 format!(
-                    "the granted directory `{}` (`{name}`) cannot be opened: {error}",
+                    "the granted directory `{}` (`{name}`) cannot be opened: {error} (make it, or correct `grants.{name}`; `hermes-dispatch config show --origin` names the file)",
                     grant.path.display()
                 )
             })?;
@@ -70,21 +70,21 @@ impl Roots {
         })
     }
 
+    /// No directory at all.
+    pub(crate) fn none() -> Roots {
+        Roots { by_name: BTreeMap::new(), protected: BTreeSet::new() }
+    }
+
     /// The grants as a component sees them.
     pub(super) fn grants(&self, writable: bool) -> Vec<Grant> {
-        let grant = |(name, root): (&String, &Root)| Grant {
-            name: format!("/{name}"),
-            writable: writable && root.writable,
-        };
+        let grant =
+            |(name, root): (&String, &Root)| Grant { name: format!("/{name}"), writable: writable && root.writable };
         self.by_name.iter().map(grant).collect()
     }
 
     /// The grants as entries of the virtual root.
     pub(super) fn entries(&self, after: Option<&str>, limit: usize) -> Vec<Entry> {
-        let names = self
-            .by_name
-            .keys()
-            .filter(|name| after.is_none_or(|after| name.as_str() > after));
+        let names = self.by_name.keys().filter(|name| after.is_none_or(|after| name.as_str() > after));
         let entry = |name: &String| Entry {
             name: name.clone(),
             kind: EntryKind::Directory,
@@ -98,10 +98,7 @@ impl Roots {
     /// Finds the grant of a path.
     pub(super) fn find(&self, path: &str) -> Result<Virtual<'_>, Failure> {
         let out = || {
-            failure(
-                Reason::PathOutOfBounds,
-                format!("`{}` is beneath no grant", crate::document::excerpt(path, 200)),
-            )
+            failure(Reason::PathOutOfBounds, format!("`{}` is beneath no grant", crate::document::excerpt(path, 200)))
         };
         let absolute = path.strip_prefix('/').ok_or_else(out)?;
         if absolute.is_empty() {
@@ -113,11 +110,7 @@ impl Roots {
             return Err(out());
         }
         let rest = if rest.is_empty() { "." } else { rest };
-        Ok(Virtual::Beneath(Place {
-            directory: &root.directory,
-            writable: root.writable,
-            rest: rest.into(),
-        }))
+        Ok(Virtual::Beneath(Place { directory: &root.directory, writable: root.writable, rest: rest.into() }))
     }
 
     /// Opens a regular file for reading, without waiting on anything, and says how large it is.
@@ -164,6 +157,21 @@ impl Roots {
         }
     }
 
+    /// The same for a place that is to be changed.
+    pub(super) fn refuse_unchangeable(&self, path: &str, real: &Path) -> Result<(), Failure> {
+        self.refuse_protected(path, real)?;
+        match is_git_config(&real.to_string_lossy()) {
+            true => {
+                let shown = crate::document::excerpt(path, 200);
+                Err(failure(
+                    Reason::PathOutOfBounds,
+                    format!("`{shown}` tells git what to run and is never changed by a tool"),
+                ))
+            }
+            false => Ok(()),
+        }
+    }
+
     /// Whether a real path is kept from tools.
     pub(super) fn is_protected(&self, real: &Path) -> bool {
         self.protected.iter().any(|place| real.starts_with(place)) || is_hook(&real.to_string_lossy())
@@ -175,10 +183,7 @@ fn regular(path: &str, is_file: bool, is_dir: bool) -> Result<(), Failure> {
     match (is_file, is_dir) {
         (true, _) => Ok(()),
         (false, true) => Err(failure(Reason::IsADirectory, format!("`{shown}` is a directory"))),
-        (false, false) => Err(failure(
-            Reason::NotARegularFile,
-            format!("`{shown}` is not a regular file"),
-        )),
+        (false, false) => Err(failure(Reason::NotARegularFile, format!("`{shown}` is not a regular file"))),
     }
 }
 

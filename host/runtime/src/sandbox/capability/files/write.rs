@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the mask for new files is read here")]
 
 use super::place::{OpenDirectory, Virtual, real_path};
-use super::{Digest, Files, WRITE, digest_of, failure, from_io};
+use super::{Digest, Files, WRITE, digest_of, failure, from_io, read_up_to};
 use crate::document::excerpt;
 use crate::sandbox::bindings::hermes::tool::files::{Expectation, Failure, Reason, Written};
 use cap_std::fs::Dir;
@@ -36,14 +36,10 @@ impl Files {
         };
         let mut made = PathBuf::new();
         for part in place.rest.components() {
-            let above = if made.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                &made
-            };
+            let above = if made.as_os_str().is_empty() { Path::new(".") } else { &made };
             let above = place.directory.open_dir(above).map_err(|error| from_io(path, &error))?;
             let real = real_path(&above).map_err(|error| from_io(path, &error))?;
-            self.roots.refuse_protected(path, &real.join(part.as_os_str()))?;
+            self.roots.refuse_unchangeable(path, &real.join(part.as_os_str()))?;
             made.push(part);
             match above.create_dir(part.as_os_str()) {
                 Ok(()) => {}
@@ -64,11 +60,7 @@ impl Files {
         let new = NewFile::make(&spot.directory.dir).map_err(io)?;
         new.fill(content, old.as_ref()).map_err(io)?;
         new.put(&spot.name, old.is_none()).map_err(io)?;
-        Ok(Written {
-            size: content.len() as u64,
-            digest: Digest::of(content).to_string(),
-            created: old.is_none(),
-        })
+        Ok(Written { size: content.len() as u64, digest: Digest::of(content).to_string(), created: old.is_none() })
     }
 
     /// Adds to the end of a file that exists.
@@ -85,10 +77,10 @@ impl Files {
             .into();
         let same = file.metadata().and_then(|now| Ok((now, old.metadata()?))).map_err(io)?;
         if (same.0.dev(), same.0.ino()) != (same.1.dev(), same.1.ino()) {
-            return Err(failure(
-                Reason::Changed,
-                format!("`{}` was replaced meanwhile", excerpt(path, 200)),
-            ));
+            return Err(failure(Reason::Changed, format!("`{}` was replaced meanwhile", excerpt(path, 200))));
+        }
+        if same.0.nlink() > 1 {
+            return self.replace_with_more(&spot, &old, content).map_err(io);
         }
         let length = same.0.len();
         if let Err(error) = file.write_all(content).and_then(|()| file.sync_data()) {
@@ -96,11 +88,22 @@ impl Files {
             return Err(io(error));
         }
         let digest = digest_of(&file).map_err(io)?;
-        Ok(Written {
-            size: length + content.len() as u64,
-            digest: digest.to_string(),
-            created: false,
-        })
+        Ok(Written { size: length + content.len() as u64, digest: digest.to_string(), created: false })
+    }
+
+    /// Appending to a file that has other names would change what those name, perhaps outside the grant; so this name
+    /// gets a file of its own.
+    fn replace_with_more(&self, spot: &Spot, old: &File, more: &[u8]) -> std::io::Result<Written> {
+        let length = usize::try_from(old.metadata()?.len()).unwrap_or(usize::MAX);
+        if length.saturating_add(more.len()) > WRITE {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        }
+        let mut content = read_up_to(old, 0, length)?;
+        content.extend_from_slice(more);
+        let new = NewFile::make(&spot.directory.dir)?;
+        new.fill(&content, Some(old))?;
+        new.put(&spot.name, false)?;
+        Ok(Written { size: content.len() as u64, digest: Digest::of(&content).to_string(), created: false })
     }
 
     fn writable_place(&self, path: &str) -> Result<(), Failure> {
@@ -116,10 +119,7 @@ impl Files {
     /// Finds where a write goes, following links that stay inside.
     fn spot_for(&self, path: &str, content: &[u8]) -> Result<Spot, Failure> {
         if content.len() > WRITE {
-            return Err(failure(
-                Reason::TooLarge,
-                format!("one write has at most {WRITE} bytes"),
-            ));
+            return Err(failure(Reason::TooLarge, format!("one write has at most {WRITE} bytes")));
         }
         self.writable_place(path)?;
         let Virtual::Beneath(mut place) = self.roots.find(path)? else {
@@ -134,22 +134,16 @@ impl Files {
             match directory.dir.symlink_metadata(&name) {
                 Ok(metadata) if metadata.is_symlink() => {
                     // A link that leads nowhere could lead out as soon as somebody makes what it names.
-                    place.rest = place
-                        .directory
-                        .canonicalize(&rest)
-                        .map_err(|error| match error.kind() {
-                            std::io::ErrorKind::NotFound => failure(
-                                Reason::PathOutOfBounds,
-                                format!(
-                                    "`{}` is a link that leads to nothing inside its grant",
-                                    excerpt(path, 200)
-                                ),
-                            ),
-                            _ => from_io(path, &error),
-                        })?;
+                    place.rest = place.directory.canonicalize(&rest).map_err(|error| match error.kind() {
+                        std::io::ErrorKind::NotFound => failure(
+                            Reason::PathOutOfBounds,
+                            format!("`{}` is a link that leads to nothing inside its grant", excerpt(path, 200)),
+                        ),
+                        _ => from_io(path, &error),
+                    })?;
                 }
                 Ok(_) | Err(_) => {
-                    self.roots.refuse_protected(path, &directory.real.join(&name))?;
+                    self.roots.refuse_unchangeable(path, &directory.real.join(&name))?;
                     return Ok(Spot { directory, name });
                 }
             }
@@ -183,12 +177,7 @@ fn lock(directory: &Dir) -> std::io::Result<OwnedFd> {
 /// Opens what has the name now, if it is a regular file.
 fn open_old(spot: &Spot, path: &str) -> Result<Option<File>, Failure> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let not_regular = || {
-        failure(
-            Reason::NotARegularFile,
-            format!("`{}` is not a regular file", excerpt(path, 200)),
-        )
-    };
+    let not_regular = || failure(Reason::NotARegularFile, format!("`{}` is not a regular file", excerpt(path, 200)));
     let status = rustix::fs::statat(&spot.directory.dir, &spot.name, AtFlags::SYMLINK_NOFOLLOW);
     let kind = match status {
         Ok(status) => rustix::fs::FileType::from_raw_mode(status.st_mode),
@@ -198,10 +187,7 @@ fn open_old(spot: &Spot, path: &str) -> Result<Option<File>, Failure> {
     match kind {
         rustix::fs::FileType::RegularFile => {}
         rustix::fs::FileType::Directory => {
-            return Err(failure(
-                Reason::IsADirectory,
-                format!("`{}` is a directory", excerpt(path, 200)),
-            ));
+            return Err(failure(Reason::IsADirectory, format!("`{}` is a directory", excerpt(path, 200))));
         }
         _ => return Err(not_regular()),
     }
@@ -243,12 +229,7 @@ impl NewFile<'_> {
         let name = format!(".hermes-{:016x}.tmp", u64::from_le_bytes(random));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = rustix::fs::openat(directory, &name, flags, Mode::RUSR | Mode::WUSR)?.into();
-        Ok(NewFile {
-            directory,
-            name,
-            file,
-            put: false.into(),
-        })
+        Ok(NewFile { directory, name, file, put: false.into() })
     }
 
     /// Writes the content, with owner and mode of the file that it takes the place of.
@@ -273,11 +254,7 @@ impl NewFile<'_> {
     }
 
     fn put(self, name: &OsString, must_be_new: bool) -> std::io::Result<()> {
-        let flags = if must_be_new {
-            RenameFlags::NOREPLACE
-        } else {
-            RenameFlags::empty()
-        };
+        let flags = if must_be_new { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
         match rustix::fs::renameat_with(self.directory, &self.name, self.directory, name, flags) {
             // Some file systems know no flags; the lock still keeps our own writes apart.
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
@@ -302,6 +279,5 @@ impl Drop for NewFile<'_> {
 fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
-        .unwrap_or(0o022)
+    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
 }

@@ -1,0 +1,15 @@
+//! Which promises of the runtime hold from outside? One binary: scenarios, hostile guests, and what only Rust can ask.
+
+mod support;
+
+mod arguments;
+mod concurrency;
+mod contract;
+mod durability;
+mod embedding;
+mod hostile;
+mod processes;
+mod properties;
+mod renaming;
+mod scenario;
+mod tidy;
