@@ -68,6 +68,19 @@ fn breaking_off_before_the_call_is_a_trap() {
 }
 
 #[test]
+fn opening_files_without_closing_them_is_ended() {
+    let open = "(loop $on (call $open (i32.const 1024) (i32.const 12) (i32.const 2048)) (br $on)) unreachable";
+    let data = r#"(data (i32.const 1024) "/workspace/x")"#;
+    let guest = Guest { files: true, fields: data.into(), ..Guest::that(open) };
+    let house = House::empty();
+    std::fs::write(house.path("workspace/x"), "x").unwrap();
+    guest.put(&house);
+    let runtime = house.start(house.config());
+    assert_eq!(kind(&block_on(ask(&runtime, "probe"))), Some(Kind::HandleLimit));
+    assert_eq!(kind(&block_on(ask(&runtime, "probe"))), Some(Kind::HandleLimit), "the second time");
+}
+
+#[test]
 fn filling_memory_again_and_again_ends_at_the_deadline() {
     let body = "(loop $on (memory.fill (i32.const 0) (i32.const 0) (i32.const 4194304)) (br $on)) unreachable";
     let guest = Guest {
