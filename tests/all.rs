@@ -1,4 +1,9 @@
 //! Which promises of the runtime hold from outside? One binary: scenarios, hostile guests, and what only Rust can ask.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test stops at the first thing that is not as it says"
+)]
 
 mod support;
 

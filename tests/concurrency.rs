@@ -1,6 +1,5 @@
 //! What do calls at the same time do to each other, and to a check that somebody races? Nothing is lost, nothing leads
 //! out, and what is apart does not wait.
-#![expect(clippy::disallowed_methods, reason = "a test owns its temporary folder")]
 
 use crate::support::block_on_within;
 use crate::support::house::{House, call};

@@ -46,7 +46,7 @@ fn makes_its_calls() {
     block_on_within(WATCHDOG, async {
         for group in 0..CALLS / AT_ONCE {
             let start = |n: usize| {
-                let tool = if n % 10 == 0 { "effect" } else { "probe" };
+                let tool = if n.is_multiple_of(10) { "effect" } else { "probe" };
                 let (runtime, call) = (runtime.clone(), call(tool, json!({ "n": n, "group": group })));
                 tokio::spawn(async move { runtime.call(call).await.envelope })
             };

@@ -1,6 +1,5 @@
 //! Does anything decide by the name of a tool or an adapter? With every shipped name changed in the manifests, all
 //! scenarios still hold.
-#![expect(clippy::disallowed_methods, reason = "a test reads the project's own manifests")]
 
 use crate::scenario::{folder, run_with};
 use crate::support::house::{House, project, rewrite_manifests};

@@ -1,5 +1,4 @@
 //! Is the project what ARCHITECTURE.md says? The invariants that can be read off the sources.
-#![expect(clippy::disallowed_methods, reason = "a test reads the project's own files")]
 
 use crate::support::house::project;
 use std::path::{Path, PathBuf};

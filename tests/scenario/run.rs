@@ -1,5 +1,4 @@
 //! How does a scenario run? Set-up, calls, answers, records, and what is there afterwards.
-#![expect(clippy::disallowed_methods, reason = "a test reads its own files and starts itself as another user")]
 
 use super::format::{self, Scenario, Step};
 use super::{matcher, setup};

@@ -1,6 +1,5 @@
 //! What is there before the first call, and what is different after the last one? Makes files, links, pipes and
 //! sockets, and compares two looks at a folder. Must not know what the calls do.
-#![expect(clippy::disallowed_methods, reason = "a test owns its temporary folder")]
 
 use super::format::{After, Thing};
 use crate::support::house::House;

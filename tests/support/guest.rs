@@ -1,6 +1,5 @@
 //! What is the smallest component that a test can bend? One template in component text; a test gives the body of
 //! `execute` and what stands beside it. Must not know what a test does with it.
-#![expect(clippy::disallowed_methods, reason = "a test owns its temporary folder")]
 
 use super::house::House;
 use serde::Deserialize;

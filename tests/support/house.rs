@@ -1,6 +1,5 @@
 //! Where does a test's runtime live? A temporary folder with a workspace, an outside beside it and the plugins, which
 //! is gone afterwards. Must not know what is tested.
-#![expect(clippy::disallowed_methods, reason = "a test owns its temporary folder and reads its own environment")]
 
 use hermes_runtime::config::{Access, Config};
 use hermes_runtime::permission::approval::Approver;

@@ -28,7 +28,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let mut checks = Vec::new();
     let mut add = |what, verdict, found: String| checks.push(Check { what, verdict, found });
     let setup = setup::load(arguments)?;
-    let files: Vec<String> = setup.files.iter().map(|origin| crate::configuration::said(origin)).collect();
+    let files: Vec<String> = setup.files.iter().map(crate::configuration::said).collect();
     let files = if files.is_empty() { "none; the safe defaults are in force".to_owned() } else { files.join(", ") };
     add("configuration", Verdict::Ok, files);
     match &setup.no_workspace {
