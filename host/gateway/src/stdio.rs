@@ -2,16 +2,17 @@
 //! closes on what a client sends, answers what cannot pass, and stops reading from a client that reads nothing. Must
 //! not know what the messages ask for.
 
+use crate::answer;
 use crate::frame::{self, RawArguments, Refusal, Sifted};
 use crate::inflight::InFlight;
 use crate::line::{Line, Lines};
-use crate::{answer, frame::scan::Scan};
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion,
-    RequestId, ServerJsonRpcMessage, ServerResult,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcError, JsonRpcMessage,
+    ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::Transport;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -63,7 +64,7 @@ impl<R: AsyncRead + Unpin + Send> Stdio<R> {
     fn look_at(&mut self, line: Line) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>> {
         let sifted = match line {
             Line::Whole(bytes) => frame::sift(&bytes),
-            Line::TooLong(scan) => Err(refuse_too_long(&scan)),
+            Line::TooLong(scan) => Err(frame::refuse_too_long(&scan)),
             Line::End => {
                 self.drain = Some(DRAIN);
                 return Ok(None);
@@ -128,10 +129,6 @@ fn opens(request: &ClientRequest) -> bool {
     }
 }
 
-fn refuse_too_long(scan: &Scan) -> Refusal {
-    frame::refuse_too_long(scan)
-}
-
 impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
     type Error = Gone;
 
@@ -141,7 +138,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
         async move {
             let answered = answered(&message);
             let sent = match answers {
-                Some(answers) => answers.send(line(&message)).await.map_err(|_| Gone),
+                Some(answers) => answers.send(as_line(&message)).await.map_err(|_| Gone),
                 None => Err(Gone),
             };
             if let Some(id) = answered {
@@ -169,7 +166,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
             match self.look_at(line) {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                Err(answer) => drop(place.send(line_of(&answer))),
+                Err(answer) => drop(place.send(as_line(&answer))),
             }
         }
     }
@@ -186,10 +183,6 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
     }
 }
 
-fn line_of(message: &ServerJsonRpcMessage) -> Vec<u8> {
-    line(message)
-}
-
 fn answered(message: &ServerJsonRpcMessage) -> Option<RequestId> {
     match message {
         JsonRpcMessage::Response(response) => Some(response.id.clone()),
@@ -199,8 +192,15 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<RequestId> {
 }
 
 /// One message as one line. JSON text has no line feed outside its texts, and inside them it is escaped.
-fn line(message: &ServerJsonRpcMessage) -> Vec<u8> {
-    let mut line = serde_json::to_vec(message).unwrap_or_else(|error| {
+fn as_line(message: &ServerJsonRpcMessage) -> Vec<u8> {
+    let json = match message {
+        // The library leaves an unknown id out; JSON-RPC wants it to be null.
+        JsonRpcMessage::Error(JsonRpcError { id: None, error, .. }) => {
+            serde_json::to_vec(&json!({ "jsonrpc": "2.0", "id": null, "error": error }))
+        }
+        message => serde_json::to_vec(message),
+    };
+    let mut line = json.unwrap_or_else(|error| {
         tracing::error!(%error, "an answer cannot be written as JSON");
         let id = answered(message);
         let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, "the answer cannot be written as JSON", None);
