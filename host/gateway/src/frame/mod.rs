@@ -11,6 +11,7 @@ use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetExtensions, JsonRpcMessage, RequestId,
 };
 use scan::Scan;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -83,8 +84,12 @@ pub(crate) fn sift(bytes: &[u8]) -> Result<Option<Sifted>, Refusal> {
     }
     refuse_ambiguous(&scan, &id)?;
     let (body, arguments) = cut(text, &scan);
-    let parsed: ClientJsonRpcMessage =
-        serde_json::from_slice(&body).map_err(|error| unfit(&error, &scan, id.clone()))?;
+    serde_json::from_slice::<IgnoredAny>(&body)
+        .map_err(|error| Refusal::new(None, ErrorCode::PARSE_ERROR, format!("the message is no JSON: {error}")))?;
+    let parsed: ClientJsonRpcMessage = serde_json::from_slice(&body).map_err(|_| {
+        let why = "the message is no JSON-RPC request, notification or answer";
+        Refusal::new(id.clone(), ErrorCode::INVALID_REQUEST, why)
+    })?;
     let message = with_arguments(parsed, &arguments, id)?;
     Ok(Some(Sifted { message, body, arguments }))
 }
@@ -151,13 +156,6 @@ fn cut(text: &str, scan: &Scan) -> (Vec<u8>, Option<RawArguments>) {
     }
 }
 
-fn unfit(error: &serde_json::Error, scan: &Scan, id: Option<RequestId>) -> Refusal {
-    match error.is_data() && scan.is_complete {
-        true => Refusal::new(id, ErrorCode::INVALID_REQUEST, "the message is no JSON-RPC request, notification or answer"),
-        false => Refusal::new(None, ErrorCode::PARSE_ERROR, "the message is no JSON"),
-    }
-}
-
 /// Puts the arguments into the request, and refuses a request whose params do not fit its method.
 fn with_arguments(
     mut message: ClientJsonRpcMessage,
@@ -203,7 +201,7 @@ mod tests {
     #[test]
     fn arguments_pass_as_they_are_whatever_is_in_them() {
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        for arguments in [r#"{"a":1,"a":2}"#, r#"{"a":"\ud83d"}"#, r#"{"a":[1}"#, "[1]", &deep] {
+        for arguments in [r#"{"a":1,"a":2}"#, r#"{"a":"\ud83d"}"#, r#"{"a":tru}"#, "[1]", &deep] {
             let sifted = sift(call("1", arguments).as_bytes()).unwrap().unwrap();
             assert_eq!(&*sifted.arguments.unwrap().0, arguments);
             assert!(matches!(sifted.message, JsonRpcMessage::Request(_)));
