@@ -41,6 +41,14 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+impl Arguments {
+    /// Whether a person at the controlling terminal may be asked. Where an agent is served, the terminal is that of its
+    /// client, who would draw over the question and could type the answer.
+    pub(crate) fn may_ask(&self) -> bool {
+        !matches!(self.command, Command::Run)
+    }
+}
+
 /// The form of answers.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct OutputArgument {
@@ -81,6 +89,8 @@ pub(crate) enum ModeArgument {
 pub(crate) enum Command {
     /// Make one call, or many
     Call(CallArguments),
+    /// Serve one agent over standard input and output (MCP); its client starts this
+    Run,
     /// See which tools there are
     #[command(subcommand)]
     Tools(ToolsCommand),

@@ -73,7 +73,7 @@ pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
     }
     for text in &arguments.grant {
         let (name, wanted) = parse_grant(text)?;
-        identity::allow_grant(&loaded.config, &name, &wanted)?;
+        identity::allow_grant(arguments, &loaded.config, &name, &wanted)?;
         grant(&mut loaded, &name, wanted);
     }
     Ok(Setup { loaded, files, no_workspace })
@@ -90,6 +90,21 @@ pub(crate) fn start(setup: Setup) -> Result<Arc<Runtime>, Failure> {
     let approver = terminal::Terminal::open().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
     let runtime = Runtime::start(setup.loaded.config, BUILT_IN, approver)?;
     output::faults(runtime.faults());
+    Ok(Arc::new(runtime))
+}
+
+/// Starts the runtime where nobody looks on. What is wrong goes to the log, which never blocks, and nobody is asked.
+pub(crate) fn start_unattended(setup: Setup) -> Result<Arc<Runtime>, Failure> {
+    if BUILT_IN.is_empty() {
+        tracing::warn!("this program was built without components");
+    }
+    if let Some(why) = &setup.no_workspace {
+        tracing::warn!("{why}");
+    }
+    let runtime = Runtime::start(setup.loaded.config, BUILT_IN, None)?;
+    for fault in runtime.faults() {
+        tracing::warn!("{fault}");
+    }
     Ok(Arc::new(runtime))
 }
 
