@@ -1,7 +1,10 @@
 //! What has the operator set, and where does each setting come from? System, user and project files become one
 //! [`Config`]. Must not decide about calls.
 
+mod process;
+
 use crate::document::{self, Fault, Faults};
+pub use process::ProcessSettings;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,6 +35,8 @@ pub struct Config {
     pub result: ResultSettings,
     /// How people are asked.
     pub approval: ApprovalSettings,
+    /// What programs of the machine get.
+    pub process: ProcessSettings,
     /// Host paths that no grant includes, whatever it says: state, configuration, plugins, keys.
     pub protected: BTreeSet<PathBuf>,
 }
@@ -172,6 +177,7 @@ struct ConfigFile {
     ceiling: Option<Ceiling>,
     result: Option<ResultSettings>,
     approval: Option<ApprovalSettings>,
+    process: Option<ProcessSettings>,
     protected: Vec<PathBuf>,
     tools: BTreeMap<String, Completion>,
 }
@@ -234,6 +240,7 @@ impl Config {
             ceiling: Ceiling::default(),
             result: ResultSettings::default(),
             approval: ApprovalSettings::default(),
+            process: ProcessSettings::default(),
             protected: BTreeSet::new(),
         }
     }
@@ -355,6 +362,7 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     config.roles.extend(file.roles);
     config.situations = file.situations.unwrap_or_else(|| config.situations.clone());
     config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
+    config.process = file.process.unwrap_or_else(|| config.process.clone());
     if let Some(ceiling) = file.ceiling {
         config.ceiling = if project { lower(&config.ceiling, &ceiling) } else { ceiling };
     }

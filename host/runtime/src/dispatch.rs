@@ -184,7 +184,8 @@ impl Runtime {
     ) -> Result<Runtime, StartError> {
         let config = with_own_places_protected(config);
         let journal = Journal::open(&config.state_dir)?;
-        let sandbox = Sandbox::start(&config).map_err(StartError::Sandbox)?;
+        let places = places(&config);
+        let sandbox = Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?;
         let (plugins, mut faults) = read_plugins(&config, embedded);
         let mut adapters = Adapters::default();
         let mut manifests = Vec::new();
@@ -200,7 +201,6 @@ impl Runtime {
         }
         let (registry, found) = admin::load(&manifests, &config.completions);
         faults.extend(found);
-        let places = places(&config);
         Ok(Runtime { config, registry, adapters, places, sandbox, journal, approver, faults })
     }
 
@@ -222,6 +222,11 @@ impl Runtime {
     /// The adapters.
     pub fn adapters(&self) -> &Adapters {
         &self.adapters
+    }
+
+    /// The parts of the operating system's sandbox around programs, or which one is not there.
+    pub async fn layers(&self) -> Result<Vec<sandbox::Layer>, String> {
+        self.sandbox.layers().await
     }
 
     /// Waits until every record of a finished call is on disk; `false` if one could not be written.
@@ -277,6 +282,12 @@ fn with_own_places_protected(mut config: Config) -> Config {
     let places: Vec<PathBuf> = own.into_iter().chain(&config.plugin_folders).chain(&config.tool_folders).cloned().collect();
     config.protected.extend(places);
     config
+}
+
+/// What no program sees: the places that are kept from tools, and what git would run on its own.
+fn hidden(places: &Places) -> Vec<String> {
+    let hooks = places.grants.iter().map(|grant| format!("{grant}/.git/hooks"));
+    places.protected.iter().cloned().chain(hooks).collect()
 }
 
 fn places(config: &Config) -> Places {

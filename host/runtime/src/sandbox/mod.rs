@@ -18,6 +18,10 @@ use bindings::hermes::tool::types as wit;
 pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
 use capability::files::{Files, Roots};
 use capability::log::Log;
+use capability::process::{Machine, Programs};
+#[cfg(all(feature = "process", target_os = "linux"))]
+pub use capability::process::launcher::helper_main;
+pub use capability::process::Layer;
 use capability::wasi::Wasi;
 pub use engine::settings;
 use install::{Cache, InstallError};
@@ -41,6 +45,7 @@ pub struct Sandbox {
     cache: Cache,
     ready: RwLock<HashMap<Digest, Arc<EveryPre<State>>>>,
     roots: Arc<Roots>,
+    machine: Arc<Machine>,
     ceiling: Ceiling,
     slots: Semaphore,
     waiting: AtomicU32,
@@ -51,6 +56,7 @@ pub(crate) struct State {
     meter: Meter,
     wasi: Wasi,
     files: Files,
+    programs: Programs,
     log: Log,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
 }
@@ -161,6 +167,13 @@ fn store(
         meter: Meter::new(limits),
         wasi: Wasi::empty(limits.log),
         files: Files::new(sandbox.roots.clone(), writable),
+        programs: Programs::new(
+            sandbox.machine.clone(),
+            sandbox.roots.clone(),
+            writable,
+            false,
+            deadline - time_to_tell(limits.timeout),
+        ),
         log: Log::new(limits.log),
         progress,
     };
@@ -175,6 +188,11 @@ fn store(
         false => Ok(UpdateDeadline::Interrupt),
     });
     Ok(store)
+}
+
+/// How long before the attempt's own end its programs are ended, so that the component can still tell what they said.
+fn time_to_tell(timeout: Duration) -> Duration {
+    (timeout / 10).clamp(Duration::from_millis(20), Duration::from_millis(300)).min(timeout)
 }
 
 fn collect_log(state: &State) -> Vec<String> {
@@ -267,15 +285,17 @@ impl Execution {
 
 impl Sandbox {
     /// Starts the engine and opens the granted directories.
-    pub fn start(config: &Config) -> Result<Sandbox, String> {
+    /// `hidden` are virtual paths that no program sees.
+    pub fn start(config: &Config, hidden: Vec<String>) -> Result<Sandbox, String> {
         let ceiling = config.ceiling.clone();
         let memory = usize::try_from(ceiling.memory_mb.saturating_mul(1 << 20)).unwrap_or(usize::MAX);
         let ticking = engine::Ticking::start(&settings(ceiling.concurrent_calls, memory))?;
         let cache = Cache::open(&config.cache_dir.join("components"), &ticking.engine);
         let roots = Arc::new(Roots::open(&config.grants, &config.protected)?);
+        let machine = Arc::new(Machine::of(config, hidden));
         let slots = Semaphore::new(ceiling.concurrent_calls as usize);
         let waiting = AtomicU32::new(0);
-        Ok(Sandbox { ticking, cache, ready: RwLock::default(), roots, ceiling, slots, waiting })
+        Ok(Sandbox { ticking, cache, ready: RwLock::default(), roots, machine, ceiling, slots, waiting })
     }
 
     /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new.
@@ -298,6 +318,11 @@ impl Sandbox {
         let linked = Digest::of_parts(std::iter::once(digest.bytes().as_slice()).chain(names));
         ready.insert(linked, Arc::new(pre));
         Ok(linked)
+    }
+
+    /// The parts of the sandbox of the operating system, as a program in it finds them, or which one is not there.
+    pub async fn layers(&self) -> Result<Vec<Layer>, String> {
+        capability::process::layers(&self.machine).await
     }
 
     fn ready(&self, digest: &Digest) -> Option<Arc<EveryPre<State>>> {
