@@ -8,6 +8,11 @@
 mod support;
 
 mod arguments;
+mod command;
+mod command_files;
+mod command_inputs;
+mod command_settings;
+mod command_terminal;
 mod concurrency;
 mod contract;
 mod durability;
@@ -15,6 +20,7 @@ mod embedding;
 mod hostile;
 mod processes;
 mod properties;
+mod readme;
 mod renaming;
 mod scenario;
 mod tidy;

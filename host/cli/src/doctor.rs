@@ -58,6 +58,12 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
             for fault in runtime.faults() {
                 add("plugins and tools", Verdict::Fault, fault.to_string());
             }
+            match runtime.layers().await {
+                Ok(layers) => layers
+                    .into_iter()
+                    .for_each(|layer| add("sandbox", Verdict::Ok, format!("{}: {}", layer.name, layer.state))),
+                Err(why) => add("sandbox", Verdict::Fault, why),
+            }
             let written = runtime.flush().await;
             let verdict = if written { Verdict::Ok } else { Verdict::Fault };
             add("journal", verdict, state.display().to_string());

@@ -2,7 +2,10 @@
 //! [`Config`]. Must not decide about calls.
 #![expect(clippy::disallowed_methods, reason = "the configuration knows where granted and protected places really are")]
 
+mod process;
+
 use crate::document::{self, Fault, Faults};
+pub use process::ProcessSettings;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -33,6 +36,8 @@ pub struct Config {
     pub result: ResultSettings,
     /// How people are asked.
     pub approval: ApprovalSettings,
+    /// What programs of the machine get.
+    pub process: ProcessSettings,
     /// Host paths that no grant includes, whatever it says: state, configuration, plugins, keys.
     pub protected: BTreeSet<PathBuf>,
 }
@@ -206,6 +211,7 @@ struct ConfigFile {
     ceiling: BTreeMap<CeilingKey, u64>,
     result: Option<ResultSettings>,
     approval: Option<ApprovalSettings>,
+    process: Option<ProcessSettings>,
     protected: Vec<PathBuf>,
     tools: BTreeMap<String, Completion>,
 }
@@ -268,6 +274,7 @@ impl Config {
             ceiling: Ceiling::default(),
             result: ResultSettings::default(),
             approval: ApprovalSettings::default(),
+            process: ProcessSettings::default(),
             protected: BTreeSet::new(),
         }
     }
@@ -460,6 +467,7 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     config.roles.extend(file.roles);
     config.situations = file.situations.unwrap_or_else(|| config.situations.clone());
     config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
+    config.process = file.process.unwrap_or_else(|| config.process.clone());
     for (key, value) in file.ceiling {
         let known = config.ceiling.at(key);
         *known = if project { value.min(*known) } else { value };

@@ -185,7 +185,8 @@ impl Runtime {
     ) -> Result<Runtime, StartError> {
         let config = config.with_own_places_protected();
         let journal = Journal::open(&config.state_dir)?;
-        let sandbox = Sandbox::start(&config).map_err(StartError::Sandbox)?;
+        let places = Places { grants: config.virtual_grants(), protected: config.virtual_protected() };
+        let sandbox = Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?;
         let (plugins, mut faults) = read_plugins(&config, embedded);
         let mut adapters = Adapters::default();
         let mut manifests = Vec::new();
@@ -201,7 +202,6 @@ impl Runtime {
         }
         let (registry, found) = admin::load(&manifests, &config.completions);
         faults.extend(found);
-        let places = Places { grants: config.virtual_grants(), protected: config.virtual_protected() };
         Ok(Runtime { config, registry, adapters, places, sandbox, journal, approver, faults })
     }
 
@@ -223,6 +223,11 @@ impl Runtime {
     /// The adapters.
     pub fn adapters(&self) -> &Adapters {
         &self.adapters
+    }
+
+    /// The parts of the operating system's sandbox around programs, or which one is not there.
+    pub async fn layers(&self) -> Result<Vec<sandbox::Layer>, String> {
+        self.sandbox.layers().await
     }
 
     /// Waits until every record of a finished call is on disk; `false` if one could not be written.
@@ -278,4 +283,10 @@ fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> 
     let taken = adapters.insert(adapter, &manifest.names);
     let fault = |name: String| Fault::whole(&plugin.file, format!("another adapter is already called `{name}`"));
     taken.into_iter().map(fault).collect()
+}
+
+/// What no program sees: the places that are kept from tools, and what git would run on its own.
+fn hidden(places: &Places) -> Vec<String> {
+    let hooks = places.grants.iter().map(|grant| format!("{grant}/.git/hooks"));
+    places.protected.iter().cloned().chain(hooks).collect()
 }

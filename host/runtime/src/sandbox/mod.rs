@@ -20,6 +20,10 @@ use bindings::hermes::tool::types as wit;
 pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
 use capability::files::{Files, Roots};
 use capability::log::Log;
+pub use capability::process::Layer;
+#[cfg(all(feature = "process", target_os = "linux"))]
+pub use capability::process::launcher::helper_main;
+use capability::process::{Machine, Programs};
 use capability::wasi::Wasi;
 pub use engine::settings;
 use failure::{from_guest, from_trap, timed_out, within_output_limit};
@@ -48,6 +52,7 @@ pub struct Sandbox {
     cache: Cache,
     ready: RwLock<HashMap<Digest, Arc<EveryPre<State>>>>,
     roots: Arc<Roots>,
+    machine: Arc<Machine>,
     ceiling: Ceiling,
     slots: Semaphore,
     waiting: AtomicU32,
@@ -59,6 +64,7 @@ pub(crate) struct State {
     meter: Meter,
     wasi: Wasi,
     files: Files,
+    programs: Programs,
     log: Log,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
 }
@@ -170,7 +176,14 @@ fn store(
     let state = State {
         meter: Meter::new(limits),
         wasi: Wasi::empty(limits.log),
-        files: Files::new(roots, writable),
+        files: Files::new(roots.clone(), writable),
+        programs: Programs::new(
+            sandbox.machine.clone(),
+            roots,
+            writable,
+            false,
+            deadline - time_to_tell(limits.timeout),
+        ),
         log: Log::new(limits.log),
         progress,
     };
@@ -191,6 +204,11 @@ fn store(
     Ok(store)
 }
 
+/// How long before the attempt's own end its programs are ended, so that the component can still tell what they said.
+fn time_to_tell(timeout: Duration) -> Duration {
+    (timeout / 10).clamp(Duration::from_millis(20), Duration::from_millis(300)).min(timeout)
+}
+
 fn collect_log(state: &State) -> Vec<String> {
     let printed = state.wasi.printed();
     let text = String::from_utf8_lossy(&printed);
@@ -206,17 +224,29 @@ impl Execution {
 
 impl Sandbox {
     /// Starts the engine and opens the granted directories.
-    pub fn start(config: &Config) -> Result<Sandbox, String> {
+    /// `hidden` are virtual paths that no program sees.
+    pub fn start(config: &Config, hidden: Vec<String>) -> Result<Sandbox, String> {
         let ceiling = config.ceiling.clone();
         let memory = usize::try_from(ceiling.memory_mb.saturating_mul(1 << 20)).unwrap_or(usize::MAX);
         let slots = u32::try_from(ceiling.concurrent_calls).unwrap_or(u32::MAX).clamp(1, MOST_SLOTS);
         let ticking = engine::Ticking::start(&settings(slots, memory))?;
         let cache = Cache::open(&config.cache_dir.join("components"), &ticking.engine);
         let roots = Arc::new(Roots::open(&config.grants, &config.protected)?);
+        let machine = Arc::new(Machine::of(config, hidden));
         let waiting_places = slots * WAITING_PER_SLOT;
         let slots = Semaphore::new(slots as usize);
         let waiting = AtomicU32::new(0);
-        Ok(Sandbox { ticking, cache, ready: RwLock::default(), roots, ceiling, slots, waiting, waiting_places })
+        Ok(Sandbox {
+            ticking,
+            cache,
+            ready: RwLock::default(),
+            roots,
+            machine,
+            ceiling,
+            slots,
+            waiting,
+            waiting_places,
+        })
     }
 
     /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new.
@@ -259,6 +289,11 @@ impl Sandbox {
             }
             Some(Err(_)) | None => Ok(()),
         }
+    }
+
+    /// The parts of the sandbox of the operating system, as a program in it finds them, or which one is not there.
+    pub async fn layers(&self) -> Result<Vec<Layer>, String> {
+        capability::process::layers(&self.machine).await
     }
 
     fn ready(&self, digest: &Digest) -> Option<Arc<EveryPre<State>>> {

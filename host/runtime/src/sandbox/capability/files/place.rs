@@ -113,6 +113,14 @@ impl Roots {
         Ok(Virtual::Beneath(Place { directory: &root.directory, writable: root.writable, rest: rest.into() }))
     }
 
+    /// Whether a path is beneath a grant, without looking at the disk.
+    pub(crate) fn check(&self, path: &str) -> Result<(), Failure> {
+        match self.find(path)? {
+            Virtual::Beneath(_) => Ok(()),
+            Virtual::Root => Err(failure(Reason::PathOutOfBounds, "`/` is beneath no grant")),
+        }
+    }
+
     /// Opens a regular file for reading, without waiting on anything, and says how large it is.
     pub(super) fn open_file(&self, path: &str) -> Result<(File, u64), Failure> {
         let Virtual::Beneath(place) = self.find(path)? else {
