@@ -1,5 +1,4 @@
 //! With which code does the command exit, and what does it say? Every class of outcome, without a terminal.
-#![expect(clippy::disallowed_methods, reason = "a test owns the user's folders")]
 
 use crate::support::guest::Guest;
 use crate::support::records;

@@ -1,6 +1,5 @@
 //! What does the command say about files that are wrong? The file, the line and the way out, on standard error, and
 //! nothing is half done. What is good stays in service.
-#![expect(clippy::disallowed_methods, reason = "a test owns the user's folders")]
 
 use crate::support::guest::Guest;
 use crate::support::user::{Ended, User};
@@ -104,6 +103,19 @@ fn a_project_file_that_is_none_holds_nothing_up() {
 }
 
 #[test]
+fn a_project_file_that_leads_out_shows_nothing_of_what_is_there() {
+    let user = User::new();
+    let secret = user.write("outside/secret", "s3cret = 1\ntoken t0ken\n");
+    std::os::unix::fs::symlink(secret, user.path("workspace/hermes.toml")).unwrap();
+    for output in ["text", "json"] {
+        let ended = user.run(&["call", "file_list", "--output", output]).exits(2);
+        let said = ended.out + &ended.err;
+        assert!(said.contains("hermes.toml"), "{said}");
+        assert!(!said.contains("s3cret") && !said.contains("t0ken"), "{said}");
+    }
+}
+
+#[test]
 fn a_broken_manifest_is_shown_and_the_rest_is_in_service() {
     let user = User::with_guest(&Guest { manifest: "categry = \"x\"".into(), ..Guest::default() });
     user.write("workspace/a.txt", "one\n");
@@ -128,15 +140,16 @@ fn a_broken_adapter_is_shown_and_the_rest_is_in_service() {
 #[test]
 fn a_component_that_is_none_is_shown_and_the_rest_is_in_service() {
     let cases: [(&[u8], &str); 4] = [
-        (b"(module)", "core module, not a component"),
+        (b"(module)", "a core module"),
         (b"(component", "not a valid component"),
-        (b"\0asm\x01\0\0\0", "core module, not a component"),
+        (b"\0asm\x01\0\0\0", "it is a core module"),
         (b"\x7fELF nonsense", "not a component"),
     ];
     for (component, why) in cases {
         let user = User::with_guest(&Guest::default());
         user.write("plugins/probe/component.wat", component);
-        user.run(&["call", "file_list"]).exits(0).says(&["plugins/probe/adapter.toml", "adapter `probe`", why]);
+        let words = ["plugins/probe/adapter.toml", "adapter `probe`", why];
+        user.run(&["call", "file_list"]).exits(0).says(&words);
         let answer = user.run(&["call", "probe"]).exits(4);
         assert!(answer.json()["error"]["message"].as_str().unwrap().contains(why), "{}", answer.out);
         assert!(!answer.out.contains(user.house().root().to_str().unwrap()), "an answer names a host path");

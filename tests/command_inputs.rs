@@ -1,5 +1,4 @@
 //! In which forms does the command take calls, and in which does it answer?
-#![expect(clippy::disallowed_methods, reason = "a test owns the user's folders")]
 
 use crate::support::guest::Guest;
 use crate::support::user::User;

@@ -1,6 +1,5 @@
 //! Which settings are in force, and where does each come from? And what of the surroundings the command needs: folders,
 //! rights, space on the disk.
-#![expect(clippy::disallowed_methods, reason = "a test owns the user's folders")]
 
 use crate::support::records;
 use crate::support::user::{User, binary, finish};
@@ -81,7 +80,7 @@ fn what_nobody_configured_is_refused_without_a_terminal() {
     for (args, word) in cases {
         let ended = user.run(&[args, &["call", "file_list"]].concat()).exits(6);
         assert_eq!(ended.out, "");
-        ended.says(&[word, "there is no terminal to ask at"]);
+        ended.says(&[word, "there is no person to ask"]);
     }
     user.environment.push(("HERMES_ROLE".into(), "Admin".into()));
     user.run(&["call", "file_list"]).exits(6).says(&["role `Admin`"]);

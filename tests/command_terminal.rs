@@ -1,5 +1,4 @@
 //! What happens at a terminal? A person is asked, and nothing that is shown can deceive them.
-#![expect(clippy::disallowed_methods, reason = "a test owns the user's folders")]
 
 use crate::support::guest::Guest;
 use crate::support::user::{Ended, User};

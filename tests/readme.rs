@@ -1,5 +1,4 @@
 //! Does the documentation say what happens? Every command that it shows is run, and its tables are compared.
-#![expect(clippy::disallowed_methods, reason = "a test reads the project's own documents")]
 
 use crate::support::house::project;
 use crate::support::user::{User, binary, finish};
@@ -130,7 +129,7 @@ fn the_table_of_codes_is_the_programs() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Neither cargo nor nextest builds another package's command for a test.
+/// Cargo builds the command for the tests of its own package, not for these. With `--workspace` it does both.
 #[test]
 fn the_command_is_as_new_as_its_sources() {
     let changed = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).unwrap();

@@ -1,6 +1,5 @@
 //! Who types the commands? A user with folders of their own, who runs the built command with no terminal or at one.
 //! Must not know what a test asks of it.
-#![expect(clippy::disallowed_methods, reason = "a test starts the command as a user does, in folders of its own")]
 
 use super::guest::Guest;
 use super::house::House;

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// What the process exits with when the person gives up.
 const CANCELLED: u8 = 130;
+/// What the process exits with when the calls went well and their records are lost.
+const UNRECORDED: u8 = 4;
 /// Longest line of a batch and longest arguments, in bytes.
 const LONGEST: u64 = 32 << 20;
 
@@ -45,6 +47,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Resul
     };
     if !runtime.flush().await {
         output::warn("the last records could not be written to the journal; `hermes-dispatch doctor` says why");
+        return Ok(if code == 0 { UNRECORDED } else { code });
     }
     Ok(code)
 }
@@ -56,9 +59,23 @@ async fn call_or_give_up(runtime: &Runtime, call: Call) -> Option<Envelope> {
     loop {
         tokio::select! {
             injection = &mut running => return Some(injection.envelope),
-            _ = tokio::signal::ctrl_c() => return None,
+            () = told_to_end() => return None,
             Some(update) = progress.recv() => output::progress(&update),
         }
+    }
+}
+
+/// Waits until the person or the system wants the process to end.
+async fn told_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let wait = async |kind: SignalKind| match signal(kind) {
+        Ok(mut signal) => drop(signal.recv().await),
+        Err(_) => std::future::pending().await,
+    };
+    tokio::select! {
+        () = wait(SignalKind::interrupt()) => {}
+        () = wait(SignalKind::terminate()) => {}
+        () = wait(SignalKind::hangup()) => {}
     }
 }
 
@@ -80,14 +97,16 @@ async fn batch(
     make: impl Fn(String, String) -> Call,
 ) -> Result<u8, Failure> {
     let format = if format == Format::Json { Format::Ndjson } else { format };
-    let mut reader = open(file)?;
+    let mut lines = lines_of(open(file)?);
     let mut code = 0;
     for number in 1.. {
-        let mut line = String::new();
-        let read = reader.by_ref().take(LONGEST).read_line(&mut line);
-        if read.map_err(|error| Failure::usage(format!("line {number} of the batch cannot be read: {error}")))? == 0 {
-            return Ok(code);
-        }
+        let line = tokio::select! {
+            line = lines.recv() => line,
+            () = told_to_end() => return Ok(CANCELLED),
+        };
+        let Some(line) = line else { return Ok(code) };
+        let line =
+            line.map_err(|error| Failure::usage(format!("line {number} of the batch cannot be read: {error}")))?;
         if line.trim().is_empty() {
             continue;
         }
@@ -103,6 +122,25 @@ async fn batch(
     Ok(code)
 }
 
+/// Reads lines on a thread of their own, since a terminal or a pipe may not have the next one for long; the process
+/// ends it.
+fn lines_of(mut reader: Box<dyn BufRead + Send>) -> tokio::sync::mpsc::Receiver<std::io::Result<String>> {
+    let (sender, lines) = tokio::sync::mpsc::channel(1);
+    std::thread::spawn(move || {
+        loop {
+            let mut line = String::new();
+            let read = match reader.by_ref().take(LONGEST).read_line(&mut line) {
+                Ok(0) => return,
+                read => read.map(|_| line),
+            };
+            if sender.blocking_send(read).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
 /// One call of a batch. The arguments stay text until validation parses them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,9 +149,9 @@ struct BatchLine {
     args: Option<Box<RawValue>>,
 }
 
-fn open(file: &Path) -> Result<Box<dyn BufRead>, Failure> {
+fn open(file: &Path) -> Result<Box<dyn BufRead + Send>, Failure> {
     if file == Path::new("-") {
-        return Ok(Box::new(std::io::stdin().lock()));
+        return Ok(Box::new(std::io::BufReader::new(std::io::stdin())));
     }
     let open = std::fs::File::open(file)
         .map_err(|error| Failure::usage(format!("`{}` cannot be opened: {error}", file.display())))?;

@@ -53,7 +53,9 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Command::Trust(command) => trust::run(arguments, command),
         Command::Doctor => on_runtime(doctor::run(arguments)),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Arguments::command(), "hermes-dispatch", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Arguments::command(), "hermes-dispatch", &mut script);
+            output::line(String::from_utf8_lossy(&script).trim_end());
             Ok(0)
         }
         Command::Man { dir } => man(dir.as_deref()),

@@ -10,6 +10,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 
+/// Says one line on standard error. A reader that has gone away is no failure.
+macro_rules! say {
+    ($($part:tt)*) => {{
+        let _ = writeln!(std::io::stderr(), $($part)*);
+    }};
+}
+
 /// Prints one answer.
 pub(crate) fn envelope(envelope: &Envelope, format: Format) {
     match format {
@@ -48,23 +55,19 @@ fn text_envelope(envelope: &Envelope) {
     let risk = metadata.risk.as_ref().map_or(String::new(), |risk| format!(" · {} risk", risk.level));
     let tail = format!("{}{risk} · {:.1} ms · audit {}", metadata.tool, metadata.duration_ms, metadata.audit_id);
     match &envelope.error {
-        None => eprintln!("{}", err.dim(&format!("ok · {}", printable_lines(&tail)))),
+        None => say!("{}", err.dim(&format!("ok · {}", printable_lines(&tail)))),
         Some(error) => {
-            eprintln!(
-                "{} {}",
-                err.bold(&format!("{} {}:", error.code, error.kind.name())),
-                printable_lines(&error.message)
-            );
+            say!("{} {}", err.bold(&format!("{} {}:", error.code, error.kind.name())), printable_lines(&error.message));
             for problem in &error.problems {
                 let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
                 let path = if problem.path.is_empty() { "/" } else { &problem.path };
                 let text = format!("  {path}: expected {}, received {}{hint}", problem.expected, problem.received);
-                eprintln!("{}", printable_lines(&text));
+                say!("{}", printable_lines(&text));
             }
             if let Some(hint) = &error.hint {
-                eprintln!("  {}", printable_lines(hint));
+                say!("  {}", printable_lines(hint));
             }
-            eprintln!("{}", err.dim(&printable_lines(&tail)));
+            say!("{}", err.dim(&printable_lines(&tail)));
         }
     }
 }
@@ -91,19 +94,19 @@ fn print_text(text: &str) {
 pub(crate) fn progress(update: &Progress) {
     if std::io::stderr().is_terminal() {
         let total = update.total.map(|total| format!(" of {total}")).unwrap_or_default();
-        eprintln!("… {}{total} {}", update.done, update.message.as_deref().unwrap_or_default());
+        say!("… {}{total} {}", update.done, update.message.as_deref().unwrap_or_default());
     }
 }
 
 /// Says something on standard error that the reader should know.
 pub(crate) fn warn(text: &str) {
-    eprintln!("{} {}", Style::new().bold("note:"), printable_lines(text));
+    say!("{} {}", Style::new().bold("note:"), printable_lines(text));
 }
 
 /// Shows mistakes in files on standard error.
 pub(crate) fn faults(faults: &[Fault]) {
     for fault in faults {
-        eprintln!("{:?}", miette::Report::new(Snippet::of(fault)));
+        say!("{:?}", miette::Report::new(Snippet::of(fault)));
     }
 }
 
@@ -111,10 +114,10 @@ pub(crate) fn faults(faults: &[Fault]) {
 pub(crate) fn failure(failure: &Failure, format: Format) {
     if format == Format::Text || !failure.faults.is_empty() && std::io::stderr().is_terminal() {
         faults(&failure.faults);
-        eprintln!("{} {}", Style::new().bold("error:"), printable_lines(&failure.message));
+        say!("{} {}", Style::new().bold("error:"), printable_lines(&failure.message));
     } else {
         let text = json!({ "error": { "message": failure.message, "exit": failure.exit, "faults": failure.faults } });
-        eprintln!("{text}");
+        say!("{text}");
     }
 }
 

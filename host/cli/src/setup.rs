@@ -9,11 +9,11 @@ use hermes_runtime::{Runtime, permission::target::path};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Folders that hold a system or many people's files; no workspace.
-const SYSTEM: &[&str] = &[
-    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt", "/proc", "/root",
-    "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var",
-];
+/// Folders of the system; neither they nor anything in them is a workspace.
+const SYSTEM: &[&str] =
+    &["/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr"];
+/// Folders that hold many people's files; a folder in them may be a workspace.
+const SHARED: &[&str] = &["/", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var"];
 
 /// The settings in force and what was noticed while they were put together.
 pub(crate) struct Setup {
@@ -131,7 +131,10 @@ fn parse_grant(text: &str) -> Result<(String, Grant), Failure> {
     if name == Config::WORKSPACE {
         return Err(Failure::usage("the workspace is named by `--workspace DIR`, not by `--grant`"));
     }
-    Ok((name.to_owned(), Grant { path: absolute(Path::new(path))?, mode }))
+    // What is checked against the configuration is what is opened, whatever becomes of a link meanwhile.
+    let path = absolute(Path::new(path))?;
+    let path = path.canonicalize().unwrap_or(path);
+    Ok((name.to_owned(), Grant { path, mode }))
 }
 
 /// The workspace, or why there is none.
@@ -144,9 +147,8 @@ fn workspace(arguments: &Arguments) -> Result<Result<PathBuf, String>, Failure> 
             std::env::current_dir().map_err(|error| Failure::usage(format!("the current folder is gone: {error}")))?
         }
     };
-    let home = std::env::home_dir();
-    let is_system = SYSTEM.iter().any(|system| folder == Path::new(system));
-    if is_system || Some(&folder) == home.as_ref() || !folder.is_dir() {
+    let folder = folder.canonicalize().unwrap_or(folder);
+    if is_too_much(&folder) || !folder.is_dir() {
         return Ok(Err(format!(
             "`{}` is too much to hand to tools, so no file tool is served; add `--workspace DIR` with a project's folder",
             folder.display()
@@ -155,8 +157,23 @@ fn workspace(arguments: &Arguments) -> Result<Result<PathBuf, String>, Failure> 
     Ok(Ok(folder))
 }
 
+/// Whether a folder is a system's, somebody's home or holds one.
+fn is_too_much(folder: &Path) -> bool {
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    SYSTEM.iter().any(|system| folder.starts_with(system))
+        || SHARED.iter().any(|shared| folder == Path::new(shared))
+        || folder.parent() == Some(Path::new("/home"))
+        || home.is_some_and(|home| home.starts_with(folder))
+}
+
 fn read(file: &Path, origin: fn(PathBuf) -> Origin) -> Result<Option<Source>, Failure> {
-    match std::fs::read_to_string(file) {
+    let is_project = matches!(origin(PathBuf::new()), Origin::Project(_));
+    let text = match is_project {
+        true => hermes_runtime::document::read_text(file),
+        // The user may keep its own files elsewhere and link to them.
+        false => file.canonicalize().and_then(|file| hermes_runtime::document::read_text(&file)),
+    };
+    match text {
         Ok(text) => Ok(Some(Source { origin: origin(file.to_owned()), text, trusted: false })),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Failure::usage(format!("the configuration `{}` cannot be read: {error}", file.display()))),

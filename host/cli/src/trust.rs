@@ -7,6 +7,7 @@ use crate::output;
 use crate::setup::Folders;
 use crate::terminal::Terminal;
 use hermes_runtime::call::Digest;
+use hermes_runtime::document;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// Most files of a project's plugins and tools; past that nobody has seen them all.
 const FILES: usize = 10_000;
+
+/// Largest file of a project's plugins and tools, in bytes.
+const LARGEST: u64 = 64 << 20;
 
 /// The projects that are trusted, each with the digest of its files.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -53,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, command: &TrustArguments) -> Result<u8,
         return Ok(0);
     }
     let project = folder.join("hermes.toml");
-    let text = std::fs::read_to_string(&project)
+    let text = document::read_text(&project)
         .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", project.display())))?;
     let files =
         files(&folder, &text).map_err(|error| Failure::usage(format!("the project cannot be read: {error}")))?;
@@ -65,11 +69,17 @@ pub(crate) fn run(arguments: &Arguments, command: &TrustArguments) -> Result<u8,
     }
     output::line(&format!("{} names these files:", project.display()));
     files.iter().for_each(|file| output::line(&format!("  {}", file.display())));
+    let unreadable = |error: std::io::Error| Failure::usage(format!("the project cannot be read: {error}"));
+    let digest = |text: &str| digest(text, &files).map_err(unreadable);
+    let seen = digest(&text)?;
     if !terminal.confirm("Have you read them, and may they decide which tools there are?") {
         return Err(Failure::denied("nothing was changed"));
     }
-    let digest =
-        digest(&text, &files).map_err(|error| Failure::usage(format!("the project cannot be read: {error}")))?;
+    let text = document::read_text(&project).map_err(unreadable)?;
+    if digest(&text)? != seen {
+        return Err(Failure::denied("the files changed while you were asked; nothing was changed"));
+    }
+    let digest = seen;
     trusted.projects.insert(folder.clone(), digest);
     write(&folders.state, &trusted)?;
     output::line(&format!("`{}` is trusted as it is now; a change takes the trust back", folder.display()));
@@ -99,7 +109,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     if files.len() > FILES {
         return Err(std::io::Error::other(format!("more than {FILES} files")));
     }
-    if path.is_dir() {
+    if path.is_dir() && !path.is_symlink() {
         for entry in std::fs::read_dir(path)? {
             collect(&entry?.path(), files)?;
         }
@@ -116,7 +126,7 @@ fn digest(text: &str, files: &[PathBuf]) -> std::io::Result<Digest> {
     let mut parts = vec![text.as_bytes().to_vec()];
     for file in files {
         parts.push(file.as_os_str().as_encoded_bytes().to_vec());
-        parts.push(Digest::of(&std::fs::read(file)?).bytes().to_vec());
+        parts.push(Digest::of(&document::read_regular(file, LARGEST)?).bytes().to_vec());
     }
     Ok(Digest::of_parts(parts.iter().map(Vec::as_slice)))
 }
@@ -127,7 +137,7 @@ fn file(state: &Path) -> PathBuf {
 
 fn read(state: &Path) -> Result<Trusted, Failure> {
     match std::fs::read_to_string(file(state)) {
-        Ok(text) => hermes_runtime::document::from_toml(&file(state), &text)
+        Ok(text) => document::from_toml(&file(state), &text)
             .map_err(|fault| Failure::usage(format!("the list of trusted projects is damaged: {fault}"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Trusted::default()),
         Err(error) => Err(Failure::usage(format!("`{}` cannot be read: {error}", file(state).display()))),

@@ -328,8 +328,7 @@ impl Config {
 
     /// The protected places as tools would name them.
     pub(crate) fn virtual_protected(&self) -> BTreeSet<String> {
-        let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-        let protected: Vec<PathBuf> = self.protected.iter().map(real).collect();
+        let protected: Vec<PathBuf> = self.protected.iter().map(|place| real(place)).collect();
         let mut places = BTreeSet::new();
         for (name, grant) in &self.grants {
             let root = real(&grant.path);
@@ -364,6 +363,13 @@ impl Source {
     fn folder(&self) -> PathBuf {
         self.path().parent().map(Path::to_owned).unwrap_or_default()
     }
+}
+
+/// Where a path really is, also one that is not there yet: links above it count.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    let known =
+        path.ancestors().find_map(|above| Some(above.canonicalize().ok()?.join(path.strip_prefix(above).ok()?)));
+    known.unwrap_or_else(|| path.to_owned())
 }
 
 /// What is wrong with the name of a grant, if anything is.

@@ -71,16 +71,20 @@ impl Runtime {
             Ok(trail) => trail,
             Err(error) => return Injection::refused(error, &call_id, &call.tool),
         };
-        trail.facts.tool = crate::document::excerpt(&call.tool, 200).into();
         let mut metadata =
             Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
         let mut durable = false;
         let ended = self.steps(&call, &mut trail, &mut metadata, &mut durable).await;
+        // What a person or a rule refused above LOW is as durable as what ran.
+        durable |= trail.facts.risk_level.as_ref().is_some_and(|level| level != "low") || trail.facts.layer == Some(3);
         metadata.tool = trail.facts.tool.to_string();
         metadata.risk = risk_note(&trail.facts);
         let ending = match ended {
             Ok(data) => Ending { data, error: None, durable },
-            Err(Failed { error, data }) => Ending { data, error: Some(error), durable },
+            Err(Failed { mut error, data }) => {
+                error.retryable &= !durable || error.step < Step::Sandbox;
+                Ending { data, error: Some(error), durable }
+            }
         };
         injection::inject(trail, ending, metadata).await
     }
@@ -92,7 +96,11 @@ impl Runtime {
         metadata: &mut Metadata,
         durable: &mut bool,
     ) -> Result<Value, Failed> {
-        let tool = trail.step(Step::Registry, registry::lookup(&self.registry, &call.tool, &call.caller.role))?;
+        let found = registry::lookup(&self.registry, &call.tool, &call.caller.role);
+        if found.is_err() {
+            trail.facts.tool = crate::document::excerpt(&call.tool, 200).into();
+        }
+        let tool = trail.step(Step::Registry, found)?;
         describe_tool(tool, trail, metadata);
         let adapter = trail.step(Step::Adapter, adapter::route(&self.adapters, tool))?;
         describe_adapter(adapter, trail, metadata);

@@ -99,6 +99,37 @@ impl From<Fault> for Faults {
     }
 }
 
+/// Largest file that a person writes for the runtime, in bytes.
+const LARGEST: u64 = 4 << 20;
+
+/// Reads a text file that a person wrote. Somebody else may have put it there, so links are not followed, pipes and
+/// devices are not opened, and its size is bounded.
+pub fn read_text(file: &Path) -> std::io::Result<String> {
+    String::from_utf8(read_regular(file, LARGEST)?)
+        .map_err(|_| std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// Reads a regular file that is no larger than `limit`, without following a link or waiting on anything.
+pub fn read_regular(file: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
+    use rustix::fs::{FileType, Mode, OFlags};
+    use std::io::Read;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let open = match rustix::fs::open(file, flags, Mode::empty()) {
+        Err(rustix::io::Errno::LOOP) => return Err(std::io::Error::other("it is a link, which is not followed")),
+        other => other?,
+    };
+    let status = rustix::fs::fstat(&open)?;
+    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::from(open).take(limit + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > limit {
+        true => Err(std::io::Error::other(format!("it has more than {limit} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
 /// Parses TOML into a type that refuses unknown keys.
 pub fn from_toml<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, Fault> {
     toml::from_str(text).map_err(|error| {
@@ -128,6 +159,10 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// Up to `count` words that are like another one, the nearest first.
 pub fn nearest_many<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
+    // A word this long is like no name, and comparing it would cost its length for each.
+    if word.len() > 128 {
+        return Vec::new();
+    }
     let lower = word.to_lowercase();
     let mut scored: Vec<(f64, &str)> = known
         .into_iter()
@@ -150,14 +185,19 @@ pub fn floor_char_boundary(text: &str, offset: usize) -> usize {
 
 /// Text with control, invisible and bidirectional characters made visible, for messages and terminals.
 pub fn printable(text: &str) -> String {
+    if !text.chars().any(is_deceptive) {
+        return text.to_owned();
+    }
     text.chars().flat_map(|c| if is_deceptive(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
 /// Whether a character changes what a reader sees without being seen.
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{00ad}' | '\u{061c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(c, '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// `printable`, and no longer than `limit` bytes.

@@ -23,6 +23,10 @@ const DURABLE_WAIT: Duration = Duration::from_secs(20);
 const BUSY_WAIT: Duration = Duration::from_secs(10);
 /// How often the writer tries again to write what it could not write.
 const RETRY_EVERY: Duration = Duration::from_millis(250);
+/// How long records that nobody waits for are gathered; well below the 50 ms within which they are on disk.
+const GATHER: Duration = Duration::from_millis(12);
+/// How often it is looked whether somebody waits now.
+const GATHER_STEP: Duration = Duration::from_micros(500);
 /// Records of one transaction at most, so that no process keeps the others waiting.
 const BATCH: usize = 1024;
 
@@ -194,6 +198,7 @@ impl Journal {
             Err(mpsc::error::TrySendError::Full(sender)) => {
                 match tokio::time::timeout(QUEUE_WAIT, sender.reserve_owned()).await {
                     Ok(reserved) => reserved.map_err(|_| unavailable("its writer has ended")),
+                    Err(_) if self.failing.load(Ordering::Relaxed) => Err(unavailable("its queue is full")),
                     Err(_) => Err(Error::new(Step::Injection, Kind::Overloaded, "too many calls wait for the journal")
                         .retry_after(QUEUE_WAIT)),
                 }
@@ -407,7 +412,8 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
             body    TEXT NOT NULL,
             hash    BLOB NOT NULL
          ) STRICT;
-         CREATE INDEX IF NOT EXISTS records_by_call ON records (call_id);",
+         CREATE UNIQUE INDEX IF NOT EXISTS one_record_of_a_kind ON records (call_id, kind);
+         CREATE TABLE IF NOT EXISTS probe (at INTEGER) STRICT;",
     )?;
     Ok(connection)
 }
@@ -436,7 +442,7 @@ fn write_until_closed(mut connection: Connection, mut receiver: mpsc::Receiver<M
             Err(error) => {
                 failing.store(true, Ordering::Relaxed);
                 tracing::error!(%error, unwritten = batch.unwritten.len(), "the journal cannot be written");
-                if receiver.is_closed() && receiver.is_empty() {
+                if batch.answer_rest(&mut receiver, &error.to_string()) {
                     return; // The process ends; whoever waited for these records was told that they are not on disk.
                 }
                 std::thread::sleep(RETRY_EVERY);
@@ -462,13 +468,59 @@ impl Batch {
                 None => return false,
             }
         }
+        self.take_waiting(receiver);
+        // Nobody waits for records of the first class, so a few more may join them: fewer commits, fewer wake-ups.
+        let joins = Instant::now() + GATHER;
+        while self.waiting.is_empty()
+            && self.flushes.is_empty()
+            && self.unwritten.len() < BATCH
+            && !receiver.is_closed()
+        {
+            let now = Instant::now();
+            if now >= joins {
+                break;
+            }
+            std::thread::sleep(GATHER_STEP.min(joins - now));
+            self.take_waiting(receiver);
+        }
+        true
+    }
+
+    fn take_waiting(&mut self, receiver: &mut mpsc::Receiver<Message>) {
         while self.unwritten.len() < BATCH {
             match receiver.try_recv() {
                 Ok(message) => self.put(message),
                 Err(_) => break,
             }
         }
-        true
+    }
+
+    /// Takes what else has arrived while nothing can be written, and tells everybody who waits. Whether the senders
+    /// are gone.
+    fn answer_rest(&mut self, receiver: &mut mpsc::Receiver<Message>, why: &str) -> bool {
+        let gone = loop {
+            match receiver.try_recv() {
+                Ok(message) => self.put(message),
+                Err(mpsc::error::TryRecvError::Empty) => break false,
+                Err(mpsc::error::TryRecvError::Disconnected) => break true,
+            }
+        };
+        self.answer(&Err(why.to_owned()));
+        gone
+    }
+
+    fn answer(&mut self, answer: &Result<(), String>) {
+        for waiting in self.waiting.drain(..) {
+            let _ = waiting.send(answer.clone());
+        }
+        for done in self.flushes.drain(..) {
+            let _ = done.send(answer.is_ok());
+        }
+        match answer {
+            Ok(()) => self.unwritten.clear(),
+            // An intent whose call was refused because of this failure did not happen and is not written later.
+            Err(_) => self.unwritten.retain(|record| record.kind == RecordKind::Outcome),
+        }
     }
 
     fn put(&mut self, message: Message) {
@@ -483,27 +535,19 @@ impl Batch {
 
     fn commit(&mut self, connection: &mut Connection) -> rusqlite::Result<()> {
         let result = insert(connection, &self.unwritten);
-        let answer = result.as_ref().map(|_| ()).map_err(|error| error.to_string());
-        for waiting in self.waiting.drain(..) {
-            let _ = waiting.send(answer.clone());
-        }
-        for done in self.flushes.drain(..) {
-            let _ = done.send(answer.is_ok());
-        }
-        match &answer {
-            Ok(()) => self.unwritten.clear(),
-            // An intent whose call was refused because of this failure did not happen and is not written later.
-            Err(_) => self.unwritten.retain(|record| record.kind == RecordKind::Outcome),
-        }
+        self.answer(&result.as_ref().map(|_| ()).map_err(|error| error.to_string()));
         result
     }
 }
 
 fn insert(connection: &mut Connection, records: &[Record]) -> rusqlite::Result<()> {
-    if records.is_empty() {
-        return Ok(());
-    }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if records.is_empty() {
+        // Somebody asks whether the journal can be written: try, and leave nothing behind.
+        transaction.execute("INSERT INTO probe (at) VALUES (?1)", [now_ms() as i64])?;
+        transaction.execute("DELETE FROM probe", ())?;
+        return transaction.commit();
+    }
     {
         let (mut seq, mut hash) = head(&transaction)?;
         let mut statement = transaction

@@ -118,7 +118,7 @@ fn plugin_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
 
 fn read_one(folder: &Path) -> Result<Plugin, Faults> {
     let file = folder.join("adapter.toml");
-    let text = std::fs::read_to_string(&file)
+    let text = document::read_text(&file)
         .map_err(|error| Fault::whole(&file, format!("the manifest cannot be read: {error}")))?;
     let adapter: AdapterManifest = document::from_toml(&file, &text)?;
     let inside = adapter.component.components().all(|part| matches!(part, std::path::Component::Normal(_)));
@@ -139,9 +139,5 @@ fn read_one(folder: &Path) -> Result<Plugin, Faults> {
 
 fn read_component(path: &Path) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("the component `{}` cannot be read: {error}", path.display());
-    let size = std::fs::metadata(path).map_err(failed)?.len();
-    if size > COMPONENT {
-        return Err(format!("the component `{}` has {size} bytes, more than {COMPONENT}", path.display()));
-    }
-    std::fs::read(path).map_err(failed)
+    document::read_regular(path, COMPONENT).map_err(failed)
 }

@@ -11,8 +11,6 @@ use std::time::Duration;
 /// What a person is asked. A channel that cannot show all of it must not answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Request {
-    /// The call's id.
-    pub call_id: String,
     /// The tool.
     pub tool: String,
     /// What the tool says it does.
@@ -65,15 +63,23 @@ pub trait Approver: Send + Sync {
     fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a>;
 }
 
-/// Asks within the time that the request allows, and returns who said yes.
-pub(super) async fn ask(approver: Option<&dyn Approver>, request: &Request) -> Result<String, Error> {
+/// Asks within the time that the request allows. Who said yes or no goes into `decided_by`.
+pub(super) async fn ask(
+    approver: Option<&dyn Approver>,
+    request: &Request,
+    decided_by: &mut Option<String>,
+) -> Result<(), Error> {
     let Some(approver) = approver else {
         return Err(no_approver(request));
     };
     let refused = |kind, message: String| Err(Error::new(Step::Permission, kind, message));
     match tokio::time::timeout(request.expires, approver.ask(request)).await {
-        Ok(Answer::Approved { by }) => Ok(by),
-        Ok(Answer::Denied { reason, .. }) => {
+        Ok(Answer::Approved { by }) => {
+            *decided_by = Some(by);
+            Ok(())
+        }
+        Ok(Answer::Denied { by, reason }) => {
+            *decided_by = Some(by);
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             refused(Kind::ApprovalDenied, format!("a person said no to `{}`{reason}", request.tool))
         }

@@ -88,7 +88,7 @@ pub async fn permit(
         facts.layer = Some(3);
         facts.args = Some(judged.canonical.clone());
         let request = request(call, tool, &judged, &risk, why, facts, authority.settings);
-        facts.approver = Some(approval::ask(authority.approver, &request).await?);
+        approval::ask(authority.approver, &request, &mut facts.approver).await?;
     }
     let writable = tool.effect.kind != Effect::Read;
     let grant = Grant { args: judged.digest, linked: adapter.linked, writable, level: risk.level };
@@ -154,7 +154,6 @@ fn request(
 ) -> Request {
     let factor = |factor: &risk::Factor| format!("+{} {} (lower: {})", factor.points, factor.reason, factor.lower);
     Request {
-        call_id: String::new(),
         tool: tool.name.to_string(),
         description: tool.description.clone(),
         caller: call.caller.id.clone(),

@@ -92,7 +92,7 @@ pub fn read_folder(folder: &Path) -> Result<Vec<ManifestText>, Fault> {
     files.sort();
     files
         .into_iter()
-        .map(|file| match std::fs::read_to_string(&file) {
+        .map(|file| match crate::document::read_text(&file) {
             Ok(text) => Ok(ManifestText { file, text }),
             Err(error) => Err(Fault::whole(&file, format!("the manifest cannot be read: {error}"))),
         })

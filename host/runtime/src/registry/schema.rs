@@ -28,6 +28,8 @@ pub struct Field {
     pub default: Option<Value>,
     /// What its text is.
     pub format: Option<Format>,
+    /// Whether its text has to match a pattern.
+    pub patterned: bool,
     /// What must not be found in its text.
     pub forbidden: Vec<regex::Regex>,
 }
@@ -107,6 +109,9 @@ fn field(input: &Input) -> Result<Field, Vec<String>> {
     if input.items.is_some() && input.type_ != InputType::Array {
         problems.push(format!("input `{name}` has items and is no array"));
     }
+    if rules.format.is_some() && !matches!(input.type_, InputType::String | InputType::Enum) {
+        problems.push(format!("input `{name}` has a format and is no text"));
+    }
     if input.required && input.default.is_some() {
         problems.push(format!("input `{name}` is required, so its default can never count"));
     }
@@ -116,6 +121,7 @@ fn field(input: &Input) -> Result<Field, Vec<String>> {
             required: input.required,
             default: input.default.clone(),
             format: rules.format,
+            patterned: rules.pattern.is_some(),
             forbidden,
         }),
         false => Err(problems),

@@ -12,6 +12,9 @@ use serde_json::{Map, Value, json};
 /// Bytes of an output that is shown raw when it cannot be shaped.
 const RAW: usize = 4096;
 
+/// What a component says about its answer gets this part of the answer's budget.
+const METADATA_SHARE: u32 = 8;
+
 /// An output, shaped for a caller.
 #[derive(Clone, Debug, Default)]
 pub struct Shaped {
@@ -37,6 +40,13 @@ pub fn shape(tool: &Tool, output: Output, budget_tokens: u32) -> Shaped {
     shaped.data = merge(facts, output.content, &mut shaped.warnings);
     shaped.warnings.extend(tool.outputs.iter().filter_map(|field| undeclared(field, &shaped.data)));
     shaped.truncation = truncate::truncate(&mut shaped.data, budget_tokens);
+    let mut notes = Value::Object(std::mem::take(&mut shaped.tool_metadata));
+    if truncate::truncate(&mut notes, budget_tokens / METADATA_SHARE).is_some() {
+        shaped.warnings.push("what the component says about its answer is cut".into());
+    }
+    if let Value::Object(notes) = notes {
+        shaped.tool_metadata = notes;
+    }
     shaped
 }
 

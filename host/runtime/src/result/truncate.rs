@@ -55,7 +55,8 @@ fn cut(value: &mut Value, path: &str, budget: usize, ranges: &mut Vec<Omission>)
 fn cut_text(text: &mut String, path: &str, budget: usize, ranges: &mut Vec<Omission>) {
     let from = whole_lines_end(text, budget / 3 * 2);
     let to = whole_lines_start(text, text.len() - (budget / 3).min(text.len())).max(from);
-    let note = format!("[… {} bytes left out …]\n", to - from);
+    let break_before = if text[..from].is_empty() || text[..from].ends_with('\n') { "" } else { "\n" };
+    let note = format!("{break_before}[… {} bytes left out …]\n", to - from);
     ranges.push(Omission { path: path.to_owned(), unit: "bytes".into(), from, to });
     text.replace_range(from..to, &note);
 }

@@ -64,6 +64,7 @@ pub(crate) struct State {
     meter: Meter,
     wasi: Wasi,
     files: Files,
+    open_files: u32,
     programs: Programs,
     log: Log,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
@@ -177,6 +178,7 @@ fn store(
         meter: Meter::new(limits),
         wasi: Wasi::empty(limits.log),
         files: Files::new(roots.clone(), writable),
+        open_files: 0,
         programs: Programs::new(
             sandbox.machine.clone(),
             roots,

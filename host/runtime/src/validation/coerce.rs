@@ -22,9 +22,26 @@ pub(super) fn coerce(args: &mut Map<String, Value>, schema: &InputSchema) -> Vec
             Some(to) => args.insert(name.clone(), to.clone()),
             None => args.shift_remove(name),
         };
-        repairs.push(Repair { path: pointer("", name), from: from.unwrap_or_default(), to, rule: rule.to_owned() });
+        repairs.push(Repair {
+            path: pointer("", name),
+            from: shown(from.unwrap_or_default()),
+            to: to.map(shown),
+            rule: rule.to_owned(),
+        });
     }
     repairs
+}
+
+/// A value as a note shows it: a long one only by its beginning.
+fn shown(value: Value) -> Value {
+    const LONG: usize = 200;
+    match &value {
+        Value::String(text) if text.len() > LONG => Value::String(crate::document::excerpt(text, LONG)),
+        Value::Array(_) | Value::Object(_) if value.to_string().len() > LONG => {
+            Value::String(crate::document::excerpt(&value.to_string(), LONG))
+        }
+        _ => value,
+    }
 }
 
 /// Puts defaults in where arguments are absent. Not a repair: the schema announces them.

@@ -11,9 +11,12 @@ use crate::document::{excerpt, is_deceptive};
 use crate::error::{Error, Kind, Problem, Step};
 use crate::permission::Grant;
 use crate::registry::Tool;
-use crate::registry::manifest::{Format, InputType};
+use crate::registry::manifest::{Format, InputType, TargetSyntax};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+
+/// Errors of the validator that are looked at; a list of a million wrong items has one each.
+const MOST_ERRORS: usize = 200;
 
 /// Checked arguments that were also permitted. Only this step makes them; the sandbox takes nothing else.
 #[derive(Clone, Debug)]
@@ -46,7 +49,8 @@ pub fn judge(tool: &Tool, args: &Arguments) -> Result<Judged, Error> {
     let value = Value::Object(object);
     if !tool.input.validator.is_valid(&value) {
         let known: Vec<&str> = tool.input.fields.keys().map(String::as_str).collect();
-        found.extend(tool.input.validator.iter_errors(&value).flat_map(|error| problems::of(&error, &known)));
+        let errors = tool.input.validator.iter_errors(&value).take(MOST_ERRORS);
+        found.extend(errors.flat_map(|error| problems::of(&error, &known)));
     }
     if !found.is_empty() {
         return Err(refuse(tool, found));
@@ -98,20 +102,26 @@ fn sanitise(tool: &Tool, object: &mut Map<String, Value>) -> Vec<Problem> {
         let is_strict = match (field.format, field.type_) {
             (Some(Format::Path), _) | (_, Some(InputType::Enum)) => true,
             (Some(Format::Text), _) => false,
-            (None, _) => !field.forbidden.is_empty(),
+            (None, _) => !field.forbidden.is_empty() || field.patterned || is_target(tool, name),
         };
         let Value::String(text) = value else { continue };
         if is_strict && let Some(bad) = text.chars().find(|c| is_deceptive(*c)) {
             found.push(problem(name, "characters", "visible characters only", &format!("{bad:?}")));
         }
-        if let Some(pattern) = field.forbidden.iter().find(|pattern| pattern.is_match(text)) {
-            found.push(problem(name, "forbidden_pattern", &format!("no text that matches `{pattern}`"), text));
-        }
+        // Patterns are held against the form that runs, so that another spelling gets round none of them.
         if field.format == Some(Format::Path) {
             *text = path::normalise(text);
         }
+        if let Some(pattern) = field.forbidden.iter().find(|pattern| pattern.is_match(text)) {
+            found.push(problem(name, "forbidden_pattern", &format!("no text that matches `{pattern}`"), text));
+        }
     }
     found
+}
+
+/// Whether an argument names what is acted on, so that a person has to be able to read it.
+fn is_target(tool: &Tool, name: &str) -> bool {
+    tool.target.as_ref().is_some_and(|target| target.argument == name && target.syntax == TargetSyntax::Name)
 }
 
 fn problem(name: &str, rule: &str, expected: &str, received: &str) -> Problem {

@@ -5,15 +5,15 @@ use crate::document::excerpt;
 use crate::error::Problem;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 /// Deepest nesting inside arguments.
 const DEPTH: usize = 120;
 /// Longest arguments, in bytes.
 const SIZE: usize = 16 << 20;
-/// Most keys in all objects together.
-const KEYS: usize = 100_000;
+/// Most values in all arrays and objects together.
+const VALUES: usize = 100_000;
 
 /// Reads arguments from text.
 pub(super) fn parse(text: &str) -> Result<Map<String, Value>, Problem> {
@@ -22,8 +22,8 @@ pub(super) fn parse(text: &str) -> Result<Map<String, Value>, Problem> {
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let found = RefCell::new(None);
-    let mut keys = 0;
-    let seed = Strict { path: "", depth: 0, keys: &mut keys, found: &found };
+    let values = Cell::new(0);
+    let seed = Strict { path: "", depth: 0, values: &values, found: &found };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let parsed = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     match (parsed, found.into_inner()) {
@@ -80,7 +80,7 @@ fn without_place(error: &serde_json::Error) -> String {
 struct Strict<'a> {
     path: &'a str,
     depth: usize,
-    keys: &'a mut usize,
+    values: &'a Cell<usize>,
     found: &'a RefCell<Option<Problem>>,
 }
 
@@ -89,6 +89,14 @@ impl Strict<'_> {
     fn stop<E: serde::de::Error>(&self, problem: Problem) -> E {
         self.found.borrow_mut().get_or_insert(problem);
         E::custom("refused")
+    }
+
+    fn count<E: serde::de::Error>(&self) -> Result<(), E> {
+        self.values.set(self.values.get() + 1);
+        match self.values.get() <= VALUES {
+            true => Ok(()),
+            false => Err(self.stop(problem("size", format!("at most {VALUES} values"), "more".into()))),
+        }
     }
 
     fn enter<E: serde::de::Error>(&self) -> Result<usize, E> {
@@ -147,7 +155,8 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let mut array = Vec::new();
         loop {
             let path = format!("{}/{}", self.path, array.len());
-            let seed = Strict { path: &path, depth, keys: &mut *self.keys, found: self.found };
+            self.count()?;
+            let seed = Strict { path: &path, depth, values: self.values, found: self.found };
             match items.next_element_seed(seed)? {
                 Some(item) => array.push(item),
                 None => return Ok(Value::Array(array)),
@@ -160,10 +169,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let mut object = Map::new();
         while let Some(key) = members.next_key::<String>()? {
             let path = pointer(self.path, &key);
-            *self.keys += 1;
-            if *self.keys > KEYS {
-                return Err(self.stop(problem("size", format!("at most {KEYS} keys"), "more".into())));
-            }
+            self.count()?;
             if object.contains_key(&key) {
                 let twice = Problem {
                     path,
@@ -174,7 +180,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
                 };
                 return Err(self.stop(twice));
             }
-            let seed = Strict { path: &path, depth, keys: &mut *self.keys, found: self.found };
+            let seed = Strict { path: &path, depth, values: self.values, found: self.found };
             let value = members.next_value_seed(seed)?;
             object.insert(key, value);
         }

@@ -5,6 +5,7 @@ mod place;
 mod write;
 
 use crate::call::Digest;
+use crate::error::Kind;
 use crate::sandbox::State;
 use crate::sandbox::bindings::hermes::tool::files::{
     Entry, EntryKind, Expectation, Failure, Grant, Host, HostReader, Reason, Status, Written,
@@ -13,8 +14,8 @@ use cap_std::fs::{FileType, FileTypeExt, Metadata};
 pub(crate) use place::{Roots, Virtual};
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
-use tokio::sync::Semaphore;
 use wasmtime::component::Resource;
 
 /// Bytes that opening a file reads ahead, so that small files cost one hop to a thread that may block.
@@ -27,23 +28,36 @@ const READ: usize = 4 << 20;
 const WRITE: usize = 64 << 20;
 /// Most entries of one page of a directory.
 const PAGE: usize = 10_000;
+/// Files that one attempt holds open at the same time; each costs a descriptor and what was read ahead.
+const OPEN: u32 = 64;
 /// Entries of one directory that are looked at, at most.
-const DIRECTORY: usize = 1_000_000;
+const DIRECTORY: usize = 200_000;
 /// The system's number for links that never end; the standard library has no stable word for it.
 const LOOP: i32 = rustix::io::Errno::LOOP.raw_os_error();
 /// Threads that may be stuck in the kernel over a file, for all calls together.
-const THREADS: usize = 64;
+pub(super) const THREADS: usize = 64;
 
 /// Files of one attempt.
 #[derive(Clone)]
 pub(crate) struct Files {
     roots: Arc<Roots>,
     writable: bool,
+    /// Set when nobody waits for the work any more; then nothing may change.
+    over: Arc<AtomicBool>,
+}
+
+/// Tells a thread that works on files that its call is over.
+struct OverOnDrop(Arc<AtomicBool>);
+
+impl Drop for OverOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 impl Files {
     pub(crate) fn new(roots: Arc<Roots>, writable: bool) -> Files {
-        Files { roots, writable }
+        Files { roots, writable, over: Arc::default() }
     }
 
     /// Runs what may block on a thread that may. Dropping the future leaves the thread to end on its own, counted.
@@ -51,12 +65,17 @@ impl Files {
         &self,
         work: impl FnOnce(&Files) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        static FREE: std::sync::LazyLock<Arc<Semaphore>> =
-            std::sync::LazyLock::new(|| Arc::new(Semaphore::new(THREADS)));
         let stopped = |_| failure(Reason::Io, "the runtime is shutting down");
-        let permit =
-            FREE.clone().acquire_owned().await.map_err(|_| failure(Reason::Io, "the runtime is shutting down"))?;
-        let files = self.clone();
+        let permit = self
+            .roots
+            .threads
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(|_| failure(Reason::Io, "the runtime is shutting down"))?;
+        let mut files = self.clone();
+        files.over = Arc::default();
+        let _over = OverOnDrop(files.over.clone());
         let done = tokio::task::spawn_blocking(move || {
             let result = work(&files);
             drop(permit);
@@ -220,11 +239,20 @@ fn read_up_to(file: &File, offset: u64, length: usize) -> std::io::Result<Vec<u8
     Ok(bytes)
 }
 
+/// Stops work for a call that is over.
+fn still_wanted(over: &AtomicBool) -> std::io::Result<()> {
+    match over.load(Ordering::SeqCst) {
+        true => Err(std::io::Error::other("the call is over")),
+        false => Ok(()),
+    }
+}
+
 /// The digest of an open file, in bounded memory.
-fn digest_of(file: &File) -> std::io::Result<Digest> {
+fn digest_of(file: &File, over: &AtomicBool) -> std::io::Result<Digest> {
     let mut hasher = blake3::Hasher::new();
     let mut offset = 0;
     loop {
+        still_wanted(over)?;
         let part = read_up_to(file, offset, DIGEST)?;
         hasher.update(&part);
         offset += part.len() as u64;
@@ -244,9 +272,15 @@ impl Host for State {
     }
 
     async fn open(&mut self, path: String) -> wasmtime::Result<Result<Resource<Reader>, Failure>> {
+        if self.open_files >= OPEN {
+            return Err(self.meter.stop(Kind::HandleLimit));
+        }
         let opened = self.files.blocking(move |files| files.open(&path)).await;
         match opened {
-            Ok(reader) => Ok(Ok(self.wasi.table.push(reader)?)),
+            Ok(reader) => {
+                self.open_files += 1;
+                Ok(Ok(self.wasi.table.push(reader)?))
+            }
             Err(failure) => Ok(Err(failure)),
         }
     }
@@ -313,12 +347,14 @@ impl HostReader for State {
             return Ok(Ok(Digest::of(&reader.ahead).to_string()));
         }
         let reader = reader.without_ahead();
-        let digest = move |_: &Files| digest_of(&reader.file).map_err(|error| from_io(&reader.path, &error));
+        let digest =
+            move |files: &Files| digest_of(&reader.file, &files.over).map_err(|error| from_io(&reader.path, &error));
         Ok(self.files.blocking(digest).await.map(|digest| digest.to_string()))
     }
 
     fn drop(&mut self, reader: Resource<Reader>) -> wasmtime::Result<()> {
         self.wasi.table.delete(reader)?;
+        self.open_files -= 1;
         Ok(())
     }
 }

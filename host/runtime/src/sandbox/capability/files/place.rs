@@ -3,7 +3,7 @@
 //! whatever name leads to it.
 #![expect(clippy::disallowed_methods, reason = "granted directories are opened here")]
 
-use super::{failure, from_io};
+use super::{THREADS, failure, from_io};
 use crate::config;
 use crate::permission::target::path::{is_git_config, is_hook};
 use crate::sandbox::bindings::hermes::tool::files::{Entry, EntryKind, Failure, Grant, Reason};
@@ -13,11 +13,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// The granted directories, open. Lifetime: the runtime.
 pub(crate) struct Roots {
     by_name: BTreeMap<String, Root>,
     protected: BTreeSet<PathBuf>,
+    /// Threads that may be stuck in the kernel over a file.
+    pub(super) threads: Arc<Semaphore>,
 }
 
 struct Root {
@@ -63,16 +67,16 @@ impl Roots {
             let writable = grant.mode == config::Access::ReadWrite;
             Ok((name.clone(), Root { directory, writable }))
         };
-        let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         Ok(Roots {
             by_name: grants.iter().map(open).collect::<Result<_, String>>()?,
-            protected: protected.iter().flat_map(|path| [path.clone(), real(path)]).collect(),
+            protected: protected.iter().flat_map(|path| [path.clone(), config::real(path)]).collect(),
+            threads: Arc::new(Semaphore::new(THREADS)),
         })
     }
 
     /// No directory at all.
     pub(crate) fn none() -> Roots {
-        Roots { by_name: BTreeMap::new(), protected: BTreeSet::new() }
+        Roots { by_name: BTreeMap::new(), protected: BTreeSet::new(), threads: Arc::new(Semaphore::new(1)) }
     }
 
     /// The grants as a component sees them.

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the mask for new files is read here")]
 
 use super::place::{OpenDirectory, Virtual, real_path};
-use super::{Digest, Files, WRITE, digest_of, failure, from_io, read_up_to};
+use super::{Digest, Files, WRITE, digest_of, failure, from_io, read_up_to, still_wanted};
 use crate::document::excerpt;
 use crate::sandbox::bindings::hermes::tool::files::{Expectation, Failure, Reason, Written};
 use cap_std::fs::Dir;
@@ -14,6 +14,7 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// How long a write waits for another one in the same directory.
@@ -54,11 +55,12 @@ impl Files {
     pub(super) fn replace(&self, path: &str, content: &[u8], expect: &Expectation) -> Result<Written, Failure> {
         let spot = self.spot_for(path, content)?;
         let io = |error: std::io::Error| from_io(path, &error);
-        let _lock = lock(&spot.directory.dir).map_err(io)?;
+        let _lock = lock(&spot.directory.dir, &self.over).map_err(io)?;
         let old = open_old(&spot, path)?;
-        check(old.as_ref(), expect, path)?;
+        self.check(old.as_ref(), expect, path)?;
         let new = NewFile::make(&spot.directory.dir).map_err(io)?;
         new.fill(content, old.as_ref()).map_err(io)?;
+        still_wanted(&self.over).map_err(io)?;
         new.put(&spot.name, old.is_none()).map_err(io)?;
         Ok(Written { size: content.len() as u64, digest: Digest::of(content).to_string(), created: old.is_none() })
     }
@@ -67,10 +69,10 @@ impl Files {
     pub(super) fn append(&self, path: &str, content: &[u8], expect: &Expectation) -> Result<Written, Failure> {
         let spot = self.spot_for(path, content)?;
         let io = |error: std::io::Error| from_io(path, &error);
-        let _lock = lock(&spot.directory.dir).map_err(io)?;
+        let _lock = lock(&spot.directory.dir, &self.over).map_err(io)?;
         let old = open_old(&spot, path)?
             .ok_or_else(|| failure(Reason::NotFound, format!("`{}` does not exist", excerpt(path, 200))))?;
-        check(Some(&old), expect, path)?;
+        self.check(Some(&old), expect, path)?;
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file: File = rustix::fs::openat(&spot.directory.dir, &spot.name, flags, Mode::empty())
             .map_err(|error| io(error.into()))?
@@ -83,12 +85,35 @@ impl Files {
             return self.replace_with_more(&spot, &old, content).map_err(io);
         }
         let length = same.0.len();
+        still_wanted(&self.over).map_err(io)?;
         if let Err(error) = file.write_all(content).and_then(|()| file.sync_data()) {
             let _ = file.set_len(length);
             return Err(io(error));
         }
-        let digest = digest_of(&file).map_err(io)?;
-        Ok(Written { size: length + content.len() as u64, digest: digest.to_string(), created: false })
+        let size = length + content.len() as u64;
+        // What was added stays added, whatever becomes of the digest.
+        let digest = if size <= WRITE as u64 { digest_of(&file, &self.over).ok() } else { None };
+        let digest = digest.map_or(String::new(), |digest| digest.to_string());
+        Ok(Written { size, digest, created: false })
+    }
+
+    /// Whether what is there is what the caller expects.
+    fn check(&self, old: Option<&File>, expect: &Expectation, path: &str) -> Result<(), Failure> {
+        let shown = excerpt(path, 200);
+        match (expect, old) {
+            (Expectation::Any, _) | (Expectation::Absent, None) => Ok(()),
+            (Expectation::Absent, Some(_)) => Err(failure(Reason::AlreadyExists, format!("`{shown}` exists already"))),
+            (Expectation::Digest(_), None) => {
+                Err(failure(Reason::Changed, format!("`{shown}` does not exist any more")))
+            }
+            (Expectation::Digest(digest), Some(file)) => {
+                let now = digest_of(file, &self.over).map_err(|error| from_io(path, &error))?;
+                match now.to_string() == *digest {
+                    true => Ok(()),
+                    false => Err(failure(Reason::Changed, format!("`{shown}` changed since it was read"))),
+                }
+            }
+        }
     }
 
     /// Appending to a file that has other names would change what those name, perhaps outside the grant; so this name
@@ -102,6 +127,7 @@ impl Files {
         content.extend_from_slice(more);
         let new = NewFile::make(&spot.directory.dir)?;
         new.fill(&content, Some(old))?;
+        still_wanted(&self.over)?;
         new.put(&spot.name, false)?;
         Ok(Written { size: content.len() as u64, digest: Digest::of(&content).to_string(), created: false })
     }
@@ -159,11 +185,12 @@ fn split(path: &Path) -> Option<(PathBuf, OsString)> {
 }
 
 /// One write at a time in a directory, also among processes.
-fn lock(directory: &Dir) -> std::io::Result<OwnedFd> {
+fn lock(directory: &Dir, over: &AtomicBool) -> std::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = rustix::fs::openat(directory, ".", flags, Mode::empty())?;
     let give_up = Instant::now() + LOCK_WAIT;
     loop {
+        still_wanted(over)?;
         match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(fd),
             Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < give_up => {
@@ -198,22 +225,6 @@ fn open_old(spot: &Spot, path: &str) -> Result<Option<File>, Failure> {
     if is_file { Ok(Some(file)) } else { Err(not_regular()) }
 }
 
-fn check(old: Option<&File>, expect: &Expectation, path: &str) -> Result<(), Failure> {
-    let shown = excerpt(path, 200);
-    match (expect, old) {
-        (Expectation::Any, _) | (Expectation::Absent, None) => Ok(()),
-        (Expectation::Absent, Some(_)) => Err(failure(Reason::AlreadyExists, format!("`{shown}` exists already"))),
-        (Expectation::Digest(_), None) => Err(failure(Reason::Changed, format!("`{shown}` does not exist any more"))),
-        (Expectation::Digest(digest), Some(file)) => {
-            let now = digest_of(file).map_err(|error| from_io(path, &error))?;
-            match now.to_string() == *digest {
-                true => Ok(()),
-                false => Err(failure(Reason::Changed, format!("`{shown}` changed since it was read"))),
-            }
-        }
-    }
-}
-
 /// A file that is not yet seen under its name; removed unless it is put there.
 struct NewFile<'a> {
     directory: &'a Dir,
@@ -245,7 +256,8 @@ impl NewFile<'_> {
                     let owner = Some(Uid::from_raw(metadata.uid()));
                     let _ = rustix::fs::fchown(&self.file, owner, Some(Gid::from_raw(metadata.gid())));
                 }
-                metadata.mode() & 0o7777
+                // New content does not inherit the right to run as somebody else.
+                metadata.mode() & 0o1777
             }
             None => 0o666 & !umask(),
         };
