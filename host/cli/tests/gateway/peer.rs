@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Far more than anything takes. Only a wait that nobody ends reaches it.
-const WATCHDOG: Duration = Duration::from_secs(60);
+pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
 
 /// A temporary home with a workspace, a plugin and a configuration.
 pub(crate) struct Home {
@@ -49,6 +49,23 @@ impl Home {
             .env("XDG_CACHE_HOME", cache)
             .env("HERMES_CONFIG", self.path("config.toml"));
         command
+    }
+
+    /// A token, made as a person at a terminal makes it.
+    pub(crate) fn token(&self, name: &str, options: &[&str]) -> String {
+        let made = self.command(&["token", "add", name]);
+        let mut words = vec![made.get_program().to_string_lossy().into_owned()];
+        words.extend(made.get_args().map(|word| word.to_string_lossy().into_owned()));
+        words.extend(options.iter().map(|option| (*option).to_owned()));
+        let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let mut terminal = Command::new("script");
+        terminal.args(["-qec", &quoted.join(" "), "/dev/null"]).current_dir(self.path("workspace")).stdin(Stdio::null());
+        terminal.env_clear().env("PATH", "/usr/bin:/bin");
+        terminal.envs(made.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = terminal.output().expect("`script` gives the command a terminal");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let token = text.split_whitespace().find(|word| word.starts_with("hermes_"));
+        token.unwrap_or_else(|| panic!("no token in {text}")).to_owned()
     }
 
     /// What the journal lists, the newest last.
