@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// What the calls are for
     #[arg(long, global = true, value_name = "TEXT")]
     pub(crate) purpose: Option<String>,
-    /// What the agent works on; ranks results, changes no decision
+    /// What the agent works on; told to the tool, changes no decision
     #[arg(long, global = true, value_name = "TEXT")]
     pub(crate) task: Option<String>,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Who makes the calls of this command.
 pub(crate) fn caller(arguments: &Arguments, config: &Config) -> Result<Arc<Caller>, Failure> {
     let id = format!("local:{}", rustix::process::getuid().as_raw());
-    let role = match &arguments.role {
+    let role = match arguments.role.as_ref().filter(|role| !role.is_empty()) {
         Some(role) => allowed_role(arguments, role, config)?,
         None => usual_role(arguments, config),
     };

@@ -30,6 +30,9 @@ use std::process::ExitCode;
 static BUILT_IN: &[hermes_runtime::adapter::plugin::Embedded] = include!(concat!(env!("OUT_DIR"), "/plugins.rs"));
 
 fn main() -> ExitCode {
+    // The same program starts the programs of tools, each from a process of its own.
+    #[cfg(target_os = "linux")]
+    hermes_runtime::helper_main();
     let arguments = Arguments::parse();
     let log = log::start(&arguments);
     let ended = run(&arguments);

@@ -33,8 +33,9 @@ pub(crate) fn result(envelope: Envelope) -> CallToolResult {
 
 /// The answer to a call that could not even wait for its turn.
 pub(crate) fn overloaded() -> CallToolResult {
-    let error = Error::new(Step::Registry, Kind::Overloaded, "too many calls of this connection are running or waiting")
-        .hint("wait for answers before sending more calls");
+    let error =
+        Error::new(Step::Registry, Kind::Overloaded, "too many calls of this connection are running or waiting")
+            .hint("wait for answers before sending more calls");
     result(Envelope::error(error, Value::Null, Metadata::default()))
 }
 
@@ -107,7 +108,11 @@ fn link(item: &Value) -> Resource {
 fn shown(data: &Value, has_blocks: bool) -> String {
     let Value::Object(facts) = data else { return data.to_string() };
     let without = |key: &str| -> Map<String, Value> {
-        facts.iter().filter(|(name, _)| name.as_str() != key).map(|(name, value)| (name.clone(), value.clone())).collect()
+        facts
+            .iter()
+            .filter(|(name, _)| name.as_str() != key)
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     };
     match facts.get("text") {
         _ if has_blocks => {
@@ -170,7 +175,8 @@ mod tests {
 
     #[test]
     fn an_image_is_shown_once() {
-        let data = json!({ "content": [{ "type": "binary", "media_type": "image/png", "bytes": 3, "base64": "AAAA" }] });
+        let data =
+            json!({ "content": [{ "type": "binary", "media_type": "image/png", "bytes": 3, "base64": "AAAA" }] });
         let result = result(Envelope::ok(data, Metadata::default()));
         assert_eq!(result.content.len(), 1);
         assert_eq!(result.content[0].as_image().map(|image| image.data.as_str()), Some("AAAA"));

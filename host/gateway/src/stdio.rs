@@ -8,8 +8,8 @@ use crate::inflight::InFlight;
 use crate::line::{Line, Lines};
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcError, JsonRpcMessage,
-    ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcError,
+    JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::Transport;
 use serde_json::json;
@@ -47,7 +47,11 @@ pub(crate) struct Gone;
 
 impl<R: AsyncRead + Unpin + Send> Stdio<R> {
     /// Starts to write; reads when the library asks. `stop` ends the reading, not the calls.
-    pub(crate) fn new(reader: R, writer: impl AsyncWrite + Unpin + Send + 'static, stop: CancellationToken) -> Stdio<R> {
+    pub(crate) fn new(
+        reader: R,
+        writer: impl AsyncWrite + Unpin + Send + 'static,
+        stop: CancellationToken,
+    ) -> Stdio<R> {
         let (answers, unwritten) = mpsc::channel(UNWRITTEN);
         Stdio {
             lines: Lines::new(reader),
@@ -90,7 +94,11 @@ impl<R: AsyncRead + Unpin + Send> Stdio<R> {
                 let id = &request.id;
                 if self.in_flight.contains(id) {
                     // An answer with this id would be taken for the answer to the first request.
-                    let error = ErrorData::new(ErrorCode::INVALID_REQUEST, format!("the id {id} is that of a running request"), None);
+                    let error = ErrorData::new(
+                        ErrorCode::INVALID_REQUEST,
+                        format!("the id {id} is that of a running request"),
+                        None,
+                    );
                     return Err(Box::new(ServerJsonRpcMessage::error(error, None)));
                 }
                 let size = arguments.map_or(0, |arguments| arguments.0.len());

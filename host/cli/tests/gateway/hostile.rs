@@ -24,7 +24,9 @@ fn what_cannot_be_read_is_answered_and_the_session_goes_on() {
     let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{}\",\"method\":\"ping\"}}\n", "x".repeat(100_000));
     refused(long.as_bytes(), -32600);
     peer.write(b"\n\r\n");
-    peer.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/early\"}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+    peer.write(
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/early\"}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n",
+    );
     peer.write(b"\xef\xbb\xbf");
     peer.handshake();
     peer.assert_alive(2);

@@ -139,7 +139,8 @@ impl Peer {
 
     /// Asks for a tool call whose arguments are any text.
     pub(crate) fn call_raw(&mut self, id: u64, tool: &str, arguments: &[u8]) {
-        let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":"#);
+        let head =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":"#);
         self.write(&[head.as_bytes(), arguments, b"}}\n"].concat());
     }
 

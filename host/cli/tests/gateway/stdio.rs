@@ -43,7 +43,10 @@ fn requests_that_bring_their_own_metadata_need_no_handshake() {
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let discovered = peer.ask(json!(1), "server/discover", json!({ "_meta": meta }));
-    assert!(discovered["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")), "{discovered}");
+    assert!(
+        discovered["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")),
+        "{discovered}"
+    );
     let listed = peer.ask(json!(2), "tools/list", json!({ "_meta": meta }));
     assert_eq!(listed["result"]["resultType"], "complete");
     let params = json!({ "name": "probe", "arguments": {}, "_meta": meta });
@@ -116,7 +119,8 @@ fn calls_run_at_once_and_a_quick_one_overtakes_a_slow_one() {
 fn a_cancelled_call_is_ended_and_recorded_and_not_answered() {
     let home = Home::of_builder();
     let mut peer = Peer::open(&home);
-    let cancel = |id: u64| json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+    let cancel =
+        |id: u64| json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
     let meta = json!({ "progressToken": "p" });
     peer.request(json!(1), "tools/call", json!({ "name": "probe", "arguments": { "slow": true }, "_meta": meta }));
     assert_eq!(peer.next()["method"], "notifications/progress", "it runs");

@@ -8,7 +8,8 @@
 pub(crate) mod scan;
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetExtensions, JsonRpcMessage, RequestId,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetExtensions, JsonRpcMessage,
+    RequestId,
 };
 use scan::Scan;
 use serde::de::IgnoredAny;
@@ -25,9 +26,21 @@ const ID: usize = 1024;
 const STAND_IN: &[u8] = b"{}";
 /// Methods that have a meaning. With these, params that do not fit are wrong; the method is not.
 const METHODS: &[&str] = &[
-    "initialize", "ping", "server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list",
-    "resources/read", "resources/templates/list", "resources/subscribe", "resources/unsubscribe", "completion/complete",
-    "logging/setLevel", "subscriptions/listen",
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/list",
+    "tools/call",
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "completion/complete",
+    "logging/setLevel",
+    "subscriptions/listen",
 ];
 
 /// A tool's arguments as they were sent, byte for byte.
@@ -70,12 +83,22 @@ pub(crate) fn sift(bytes: &[u8]) -> Result<Option<Sifted>, Refusal> {
         return Ok(None);
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        Refusal::new(None, ErrorCode::PARSE_ERROR, format!("no UTF-8 after byte {} of the message", error.valid_up_to()))
+        Refusal::new(
+            None,
+            ErrorCode::PARSE_ERROR,
+            format!("no UTF-8 after byte {} of the message", error.valid_up_to()),
+        )
     })?;
     let scan = Scan::of(bytes);
     match scan.first {
         Some(b'{') => {}
-        Some(b'[') => return Err(Refusal::new(None, ErrorCode::INVALID_REQUEST, "batches are not taken; send one message a line")),
+        Some(b'[') => {
+            return Err(Refusal::new(
+                None,
+                ErrorCode::INVALID_REQUEST,
+                "batches are not taken; send one message a line",
+            ));
+        }
         _ => return Err(Refusal::new(None, ErrorCode::PARSE_ERROR, "the message is no JSON object")),
     }
     let id = id(&scan)?;
@@ -195,7 +218,9 @@ mod tests {
     }
 
     fn call(id: &str, arguments: &str) -> String {
-        format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{{"name":"x","arguments":{arguments}}},"id":{id}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"tools/call","params":{{"name":"x","arguments":{arguments}}},"id":{id}}}"#
+        )
     }
 
     #[test]
@@ -210,7 +235,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_a_parse_error_without_an_id() {
-        for bytes in [b"not json".as_slice(), b"{\"id\":1,", b"{\"id\":1,\"method\":\"pi\xff\"}", b"\"text\"", b"{\"id\":1} x"] {
+        for bytes in
+            [b"not json".as_slice(), b"{\"id\":1,", b"{\"id\":1,\"method\":\"pi\xff\"}", b"\"text\"", b"{\"id\":1} x"]
+        {
             assert_eq!(refused(bytes), (-32700, None), "{}", String::from_utf8_lossy(bytes));
         }
     }

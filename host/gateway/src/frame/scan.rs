@@ -216,7 +216,9 @@ impl Scan {
     }
 
     fn is_within_arguments(&self) -> bool {
-        self.depth >= 2 && self.levels[1].member == Some(Member::Arguments) && self.levels[0].member == Some(Member::Params)
+        self.depth >= 2
+            && self.levels[1].member == Some(Member::Arguments)
+            && self.levels[0].member == Some(Member::Params)
     }
 
     fn inside(&mut self, byte: u8) {

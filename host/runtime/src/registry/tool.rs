@@ -130,7 +130,10 @@ fn words(manifest: &ToolManifest) -> Vec<(String, String)> {
         }
     }
     if !is_version(&manifest.version) {
-        problem("version", format!("`{}` is no semantic version such as 1.0.0", document::excerpt(&manifest.version, 40)));
+        problem(
+            "version",
+            format!("`{}` is no semantic version such as 1.0.0", document::excerpt(&manifest.version, 40)),
+        );
     }
     if manifest.description.trim().is_empty() {
         problem("description", "an agent needs a description to choose the tool".into());
@@ -153,7 +156,10 @@ fn target(manifest: &ToolManifest) -> Option<(String, String)> {
     let in_schema = || manifest.input_schema.as_ref()?.get("properties")?.get(name).cloned();
     let known = manifest.inputs.iter().any(|input| input.name == name) || in_schema().is_some();
     if !known {
-        return Some(("target".into(), format!("the target names the argument `{name}`, which the tool does not have")));
+        return Some((
+            "target".into(),
+            format!("the target names the argument `{name}`, which the tool does not have"),
+        ));
     }
     let listed = manifest.inputs.iter().find(|input| input.name == name);
     let is_path = listed.and_then(|input| input.validation.as_ref()?.format) == Some(super::manifest::Format::Path);

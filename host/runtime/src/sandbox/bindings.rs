@@ -6,6 +6,7 @@ wasmtime::component::bindgen!({
         package hermes:host;
         world every {
             include hermes:tool/file-tool@0.1.0;
+            include hermes:tool/process-tool@0.1.0;
         }
     ",
     world: "hermes:host/every",
@@ -18,5 +19,8 @@ wasmtime::component::bindgen!({
         default: async | trappable,
     },
     exports: { default: async },
-    with: { "hermes:tool/files.reader": crate::sandbox::capability::files::Reader },
+    with: {
+        "hermes:tool/files.reader": crate::sandbox::capability::files::Reader,
+        "hermes:tool/process.child": crate::sandbox::capability::process::Child,
+    },
 });

@@ -4,7 +4,7 @@ pub mod path;
 
 use crate::call::Judged;
 use crate::registry::Tool;
-use crate::registry::manifest::TargetSyntax;
+use crate::registry::manifest::{Effect, TargetSyntax};
 use serde_json::Value;
 
 /// One thing that a call acts on.
@@ -47,15 +47,12 @@ pub fn of(tool: &Tool, judged: &Judged, places: &path::Places) -> Vec<Target> {
         None | Some(Value::Null) => return Vec::new(),
         Some(other) => return vec![Target::Unreadable(other.to_string())],
     };
-    texts
-        .into_iter()
-        .map(|text| read(target.syntax, text, places))
-        .collect()
+    texts.into_iter().map(|text| read(target.syntax, text, places, tool.effect.kind != Effect::Read)).collect()
 }
 
-fn read(syntax: TargetSyntax, text: &str, places: &path::Places) -> Target {
+fn read(syntax: TargetSyntax, text: &str, places: &path::Places, changes: bool) -> Target {
     match syntax {
-        TargetSyntax::Path => places.locate(text),
+        TargetSyntax::Path => places.locate(text, changes),
         TargetSyntax::Name => Target::Name(text.to_owned()),
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod files;
 pub(crate) mod log;
+pub(crate) mod process;
 pub(crate) mod progress;
 pub(crate) mod wasi;
 
@@ -11,7 +12,11 @@ use std::collections::BTreeSet;
 use wasmtime::component::{HasSelf, Linker};
 
 /// The names of all capabilities that a component can ask for.
-pub(crate) const ALL: &[&str] = &["files"];
+pub(crate) const ALL: &[&str] = &[
+    "files",
+    #[cfg(all(feature = "process", target_os = "linux"))]
+    "process",
+];
 
 /// Links what every component gets and the capabilities that one was granted.
 pub(crate) fn link(linker: &mut Linker<State>, granted: &BTreeSet<String>) -> wasmtime::Result<()> {
@@ -21,6 +26,9 @@ pub(crate) fn link(linker: &mut Linker<State>, granted: &BTreeSet<String>) -> wa
     tool::progress::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     if granted.contains("files") {
         tool::files::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    }
+    if granted.contains("process") {
+        tool::process::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     }
     Ok(())
 }

@@ -1,0 +1,392 @@
+//! Which commands does a text for the shell run? Reads the part of the language that every shell of the family reads
+//! alike, and lists every simple command and redirection after quotes are taken away. A text that uses more than that
+//! part, or that different shells read differently, is refused, and counts as the highest risk. Pure.
+
+mod word;
+
+/// Longest text that is read. Longer ones are judged unread.
+const LONGEST: usize = 100_000;
+/// Most commands of one text.
+const COMMANDS: usize = 2_000;
+/// Deepest nesting of groups and of shells within shells.
+pub(super) const DEPTH: usize = 16;
+/// Words that begin what is not read.
+const REFUSED: &[&str] = &["case", "esac", "in", "function", "select", "coproc", "[[", "]]", "{", "}"];
+/// Words after which a command follows. Whether they stand in the right order is the shell's business: every command
+/// between them is listed, also of a text that the shell will refuse half-way.
+const BEFORE: &[&str] = &["!", "if", "then", "elif", "else", "while", "until", "do"];
+/// Words that end a group.
+const AFTER: &[&str] = &["fi", "done"];
+
+/// One word of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Word {
+    /// The text without its quotes.
+    pub(super) text: String,
+    /// Whether the shell changes it before the command sees it: a variable, a command's output, a name's pattern.
+    pub(super) expands: bool,
+}
+
+/// One simple command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Simple {
+    /// Variables that are set for it, or for good if there is no command.
+    pub(super) assignments: Vec<(String, Word)>,
+    /// The command and its arguments.
+    pub(super) words: Vec<Word>,
+    /// Files that it writes; names of descriptors and what is thrown away are left out.
+    pub(super) writes: Vec<Word>,
+    /// Files that it reads.
+    pub(super) reads: Vec<Word>,
+}
+
+/// Lists the simple commands of a text, those inside of others too.
+///
+/// # Errors
+/// What cannot be read, in a few words.
+pub(super) fn commands(text: &str) -> Result<Vec<Simple>, String> {
+    let mut found = Vec::new();
+    read_text(text, 0, &mut found)?;
+    Ok(found)
+}
+
+fn read_text(text: &str, depth: usize, found: &mut Vec<Simple>) -> Result<(), String> {
+    if text.len() > LONGEST {
+        return Err(format!("it has more than {LONGEST} bytes"));
+    }
+    if depth > DEPTH {
+        return Err("it is nested too deeply".into());
+    }
+    // A line that overwrites itself on a terminal, and names that look like others, deceive a reader.
+    if let Some(bad) = text.chars().find(|c| crate::document::is_deceptive(*c) && *c != '\n' && *c != '\t') {
+        return Err(format!("it has the character {bad:?}"));
+    }
+    let mut reader = Reader { text, at: 0, depth, documents: Vec::new(), found };
+    reader.list(None)?;
+    match reader.rest().is_empty() {
+        true => Ok(()),
+        false => Err(format!("`{}` stands where no command can", reader.shown())),
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    /// Ends of here-documents whose text comes after this line, and whether it is taken as it is.
+    documents: Vec<(String, bool, bool)>,
+    found: &'a mut Vec<Simple>,
+}
+
+impl Reader<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    fn eat(&mut self, token: &str) -> bool {
+        let eats = self.rest().starts_with(token);
+        if eats {
+            self.at += token.len();
+        }
+        eats
+    }
+
+    fn shown(&self) -> String {
+        crate::document::excerpt(self.rest(), 20)
+    }
+
+    fn blanks(&mut self) {
+        loop {
+            if self.eat("\\\n") || self.eat(" ") || self.eat("\t") {
+                continue;
+            }
+            // The beginning of a word is the only place where this begins a remark.
+            if self.peek() == Some('#') {
+                let end = self.rest().find('\n').unwrap_or(self.rest().len());
+                self.at += end;
+            }
+            return;
+        }
+    }
+
+    /// Commands up to the end, or up to a closing mark.
+    fn list(&mut self, close: Option<char>) -> Result<(), String> {
+        loop {
+            self.blanks();
+            match self.peek() {
+                None => return self.no_open_document(),
+                Some('\n') => self.line_end()?,
+                Some(mark) if Some(mark) == close => return self.no_open_document(),
+                Some(_) => {
+                    self.command()?;
+                    self.separator(close)?;
+                }
+            }
+        }
+    }
+
+    fn no_open_document(&self) -> Result<(), String> {
+        if self.documents.is_empty() { Ok(()) } else { Err("a here-document has no end".into()) }
+    }
+
+    fn separator(&mut self, close: Option<char>) -> Result<(), String> {
+        self.blanks();
+        for token in ["&&", "||", ";;", "|&", "&>", ";", "|", "&"] {
+            if !self.eat(token) {
+                continue;
+            }
+            return match token {
+                "&&" | "||" | "|" => self.command_has_to_follow(),
+                // Shells differ in what these mean.
+                ";;" | "|&" | "&>" => Err(format!("`{token}` is read differently by different shells")),
+                _ => Ok(()),
+            };
+        }
+        match self.peek() {
+            None => Ok(()),
+            Some('\n') => self.line_end(),
+            Some(mark) if Some(mark) == close => Ok(()),
+            Some(_) => Err(format!("`{}` stands where no command can", self.shown())),
+        }
+    }
+
+    fn command_has_to_follow(&mut self) -> Result<(), String> {
+        loop {
+            self.blanks();
+            match self.peek() {
+                Some('\n') => self.line_end()?,
+                None | Some(';' | '&' | '|' | ')' | '}') => return Err("a command is missing after `&&`, `||` or `|`".into()),
+                Some(_) => return Ok(()),
+            }
+        }
+    }
+
+    /// The end of a line, with the here-documents that follow it.
+    fn line_end(&mut self) -> Result<(), String> {
+        self.at += 1;
+        for (end, strip, literal) in std::mem::take(&mut self.documents) {
+            self.document(&end, strip, literal)?;
+        }
+        Ok(())
+    }
+
+    fn document(&mut self, end: &str, strip: bool, literal: bool) -> Result<(), String> {
+        let mut body = String::new();
+        loop {
+            if self.rest().is_empty() {
+                return Err("a here-document has no end".into());
+            }
+            let line = self.rest().split('\n').next().unwrap_or_default().to_owned();
+            self.at += line.len() + usize::from(self.rest().len() > line.len());
+            let line = if strip { line.trim_start_matches('\t') } else { &line };
+            if line == end {
+                break;
+            }
+            body.push_str(line);
+            body.push('\n');
+        }
+        // Only a quoted end keeps the shell from running what stands in the text.
+        match !literal && (body.contains('`') || body.contains('$')) {
+            true => Err("a here-document has variables or commands in it".into()),
+            false => Ok(()),
+        }
+    }
+
+    /// One command: a group, or a simple one.
+    fn command(&mut self) -> Result<(), String> {
+        if self.depth >= DEPTH {
+            return Err("it is nested too deeply".into());
+        }
+        if self.eat("((") {
+            return Err("`((` is read differently by different shells".into());
+        }
+        if self.eat("(") {
+            return self.group(')');
+        }
+        if self.rest().starts_with("{ ") || self.rest().starts_with("{\n") {
+            self.at += 1;
+            return self.group('}');
+        }
+        let word = self.rest().split([' ', '\t', '\n', ';', '&', '|', '(', ')', '<', '>']).next().unwrap_or_default();
+        if REFUSED.contains(&word) {
+            return Err(format!("`{word}` begins what is more than a list of commands"));
+        }
+        let (length, is_before, is_after) = (word.len(), BEFORE.contains(&word), AFTER.contains(&word));
+        if word == "for" {
+            return self.loop_head();
+        }
+        if is_before {
+            self.at += length;
+            self.blanks();
+            return if matches!(self.peek(), None | Some('\n')) { Ok(()) } else { self.command() };
+        }
+        if is_after {
+            self.at += length;
+            return self.redirections_of_group();
+        }
+        self.simple()
+    }
+
+    /// `for name in words`: the words are no command, and the name is one that the shell will change.
+    fn loop_head(&mut self) -> Result<(), String> {
+        self.at += "for".len();
+        self.blanks();
+        let name = self.word()?;
+        self.blanks();
+        if name.expands || !is_name(&name.text) || is_special(&name.text) || !self.eat("in") {
+            return Err("a loop without a plain name and `in` is not read".into());
+        }
+        loop {
+            self.blanks();
+            match self.peek() {
+                None | Some('\n' | ';') => return Ok(()),
+                Some(_) => drop(self.word()?),
+            }
+        }
+    }
+
+    fn group(&mut self, close: char) -> Result<(), String> {
+        self.depth += 1;
+        self.list(Some(close))?;
+        self.depth -= 1;
+        if self.next() != Some(close) {
+            return Err(format!("`{close}` is missing"));
+        }
+        self.redirections_of_group()
+    }
+
+    fn redirections_of_group(&mut self) -> Result<(), String> {
+        let mut around = Simple::default();
+        loop {
+            self.blanks();
+            if !self.redirection(&mut around)? {
+                break;
+            }
+        }
+        if !around.writes.is_empty() || !around.reads.is_empty() {
+            self.keep(around)?;
+        }
+        Ok(())
+    }
+
+    fn simple(&mut self) -> Result<(), String> {
+        let mut simple = Simple::default();
+        loop {
+            self.blanks();
+            if self.redirection(&mut simple)? {
+                continue;
+            }
+            match self.peek() {
+                None | Some('\n' | ';' | '&' | '|' | ')') => break,
+                Some('(') => return Err("functions and arrays are not read".into()),
+                Some(_) => self.word_of(&mut simple)?,
+            }
+        }
+        if simple == Simple::default() {
+            return Err(format!("`{}` stands where no command can", self.shown()));
+        }
+        self.keep(simple)
+    }
+
+    fn keep(&mut self, simple: Simple) -> Result<(), String> {
+        if self.found.len() >= COMMANDS {
+            return Err(format!("it has more than {COMMANDS} commands"));
+        }
+        self.found.push(simple);
+        Ok(())
+    }
+
+    fn word_of(&mut self, simple: &mut Simple) -> Result<(), String> {
+        let start = self.at;
+        let word = self.word()?;
+        let raw = &self.text[start..self.at];
+        if simple.words.is_empty() {
+            if let Some((name, _)) = raw.split_once('=').filter(|(name, _)| is_name(name)) {
+                let text = word.text.get(name.len() + 1..).unwrap_or_default().to_owned();
+                simple.assignments.push((name.to_owned(), Word { text, expands: word.expands }));
+                return Ok(());
+            }
+        }
+        simple.words.push(word);
+        Ok(())
+    }
+
+    /// A redirection, if one stands here.
+    fn redirection(&mut self, simple: &mut Simple) -> Result<bool, String> {
+        let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+        let after = &self.rest()[digits..];
+        if !after.starts_with(['<', '>']) {
+            return Ok(false);
+        }
+        self.at += digits;
+        for token in ["<<<", "<>", "<(", ">(", "<<-", "<<", "<&", ">&", ">>", ">|", "<", ">"] {
+            if self.eat(token) {
+                self.redirect(token, simple)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn redirect(&mut self, token: &str, simple: &mut Simple) -> Result<(), String> {
+        if matches!(token, "<<<" | "<(" | ">(" ) {
+            return Err(format!("`{token}` is read differently by different shells"));
+        }
+        self.blanks();
+        let start = self.at;
+        let word = self.word()?;
+        let raw = self.text[start..self.at].to_owned();
+        match token {
+            "<<" | "<<-" => {
+                let literal = raw != word.text;
+                if word.expands {
+                    return Err("the end of a here-document is not fixed".into());
+                }
+                self.documents.push((word.text, token == "<<-", literal));
+            }
+            "<&" | ">&" => {
+                let is_descriptor = word.text == "-" || word.text.bytes().all(|byte| byte.is_ascii_digit());
+                if !is_descriptor || word.expands || word.text.is_empty() {
+                    return Err(format!("`{token}` with a file is read differently by different shells"));
+                }
+            }
+            "<" => simple.reads.push(word),
+            _ if word.text == "/dev/null" && !word.expands => {}
+            _ => simple.writes.push(word),
+        }
+        Ok(())
+    }
+}
+
+/// Whether a variable decides over which programs run, or how the shell reads what follows.
+pub(super) fn is_special(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "PATH", "IFS", "ENV", "CDPATH", "HOME", "SHELL", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "POSIXLY_CORRECT",
+        "EDITOR", "VISUAL", "PAGER", "BROWSER", "TMPDIR",
+    ];
+    const BEGINNINGS: &[&str] = &[
+        "LD_", "GIT_", "BASH", "PYTHON", "PERL", "RUBY", "NODE_", "JAVA", "GCONV_", "LESS", "MAN", "SSH_", "FIND_",
+        "GREP_", "TAR_", "RIPGREP_", "GLIBC_", "MALLOC_", "NLSPATH",
+    ];
+    NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}
+
+fn is_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+#[cfg(test)]
+#[path = "shell/tests.rs"]
+mod tests;

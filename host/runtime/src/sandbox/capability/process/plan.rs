@@ -1,0 +1,118 @@
+//! What do the runtime and its launcher tell each other? The plan of one program, and what came of it, over one socket.
+//! Must not do anything.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The first argument that turns a program of ours into the launcher.
+pub(crate) const LAUNCH: &str = "__launch";
+
+/// All that the launcher knows: it has no other input.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    /// A name that is looked for on the search path, or a path.
+    pub(crate) program: String,
+    /// The arguments after its name.
+    pub(crate) args: Vec<String>,
+    /// All variables.
+    pub(crate) environment: Vec<(String, String)>,
+    /// The working directory, a virtual path.
+    pub(crate) directory: String,
+    /// How many bytes for standard input follow the plan.
+    pub(crate) input: usize,
+    /// The granted directories.
+    pub(crate) grants: Vec<Mount>,
+    /// Virtual paths that are covered.
+    pub(crate) hidden: Vec<String>,
+    /// Further folders of the machine that programs need, shown where they are.
+    pub(crate) system: Vec<PathBuf>,
+    /// Whether the program may use the network.
+    pub(crate) network: bool,
+    /// What it may use up.
+    pub(crate) limits: ProcessLimits,
+}
+
+/// One granted directory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Mount {
+    /// Its virtual path.
+    pub(crate) name: String,
+    /// Where it is on the machine.
+    pub(crate) source: PathBuf,
+    /// Whether the program may change what is in it.
+    pub(crate) writable: bool,
+}
+
+/// What a program and all that it starts may use up.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct ProcessLimits {
+    /// Processes and threads at the same time.
+    pub(crate) processes: u64,
+    /// One file, in bytes.
+    pub(crate) file: u64,
+    /// Memory of one process, in bytes.
+    pub(crate) memory: u64,
+    /// The private folders for temporary files, in bytes.
+    pub(crate) temporary: u64,
+}
+
+/// One part of the sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layer {
+    /// What it is called.
+    pub name: String,
+    /// How it is there, or why it is not.
+    pub state: String,
+}
+
+/// What the launcher says, one JSON document a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Message {
+    /// The program runs, within these layers.
+    Started(Vec<Layer>),
+    /// It does not, and why.
+    Failed(Failed),
+    /// It exited with a code.
+    Code(u8),
+    /// A signal ended it.
+    Signal(u8),
+}
+
+/// Why a program was not started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failed {
+    /// What kind of failure.
+    pub(crate) cause: Cause,
+    /// One sentence.
+    pub(crate) message: String,
+}
+
+/// The kinds of failure, as far as anybody decides by them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Cause {
+    /// No program has that name.
+    ProgramNotFound,
+    /// It is a directory, or no program.
+    NotAProgram,
+    /// The system says no.
+    PermissionDenied,
+    /// The working directory does not exist.
+    DirectoryNotFound,
+    /// It is something else.
+    NotADirectory,
+    /// It is beneath no grant.
+    OutOfBounds,
+    /// The arguments are more than the system takes.
+    TooLarge,
+    /// A part of the sandbox is not there.
+    Layer,
+}
+
+impl Failed {
+    /// A part of the sandbox that is not there.
+    pub(crate) fn layer(name: &str, why: impl std::fmt::Display) -> Failed {
+        Failed { cause: Cause::Layer, message: format!("the sandbox's {name} cannot be set up here: {why}") }
+    }
+}

@@ -1,0 +1,26 @@
+//! Which promises of the runtime hold from outside? One binary: scenarios, hostile guests, and what only Rust can ask.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test stops at the first thing that is not as it says"
+)]
+
+mod support;
+
+mod arguments;
+mod command;
+mod command_files;
+mod command_inputs;
+mod command_settings;
+mod command_terminal;
+mod concurrency;
+mod contract;
+mod durability;
+mod embedding;
+mod hostile;
+mod processes;
+mod properties;
+mod readme;
+mod renaming;
+mod scenario;
+mod tidy;
