@@ -23,7 +23,8 @@ pub(crate) async fn run(arguments: &Arguments, command: &ServeArguments) -> Resu
     }
     let address = command.listen;
     if !address.ip().is_loopback() {
-        let why = format!("`{address}` is not this machine's own address, and nothing is encrypted; listen on 127.0.0.1");
+        let why =
+            format!("`{address}` is not this machine's own address, and nothing is encrypted; listen on 127.0.0.1");
         return Err(Failure::usage(why));
     }
     let setup = setup::load(arguments)?;

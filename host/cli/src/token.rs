@@ -53,12 +53,8 @@ impl Token {
     /// For whom and in which circumstances its calls are made.
     pub(crate) fn identity(&self) -> Identity {
         let caller = Caller { id: format!("token:{}", self.name), role: self.role.clone() };
-        let situation = Situation {
-            workflow: self.workflow.clone(),
-            mode: self.mode,
-            purpose: self.purpose.clone(),
-            task: None,
-        };
+        let situation =
+            Situation { workflow: self.workflow.clone(), mode: self.mode, purpose: self.purpose.clone(), task: None };
         Identity { caller: Arc::new(caller), situation: Arc::new(situation) }
     }
 }
@@ -76,7 +72,8 @@ pub(crate) fn run(arguments: &Arguments, command: &TokenCommand) -> Result<u8, F
 }
 
 fn add(arguments: &Arguments, state: &Path, name: &str) -> Result<u8, Failure> {
-    let is_name = (1..=NAME).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    let is_name =
+        (1..=NAME).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     if !is_name {
         return Err(Failure::usage(format!("a token's name is 1 to {NAME} of a-z, A-Z, 0-9, `-`, `_` and `.`")));
     }
@@ -118,7 +115,8 @@ fn list(tokens: &Tokens, format: Format) {
         Format::Ndjson => tokens.token.iter().for_each(|token| output::document(&shown(token), format)),
         Format::Text => {
             for token in &tokens.token {
-                let workflow = token.workflow.as_ref().map(|workflow| format!("  workflow {workflow}")).unwrap_or_default();
+                let workflow =
+                    token.workflow.as_ref().map(|workflow| format!("  workflow {workflow}")).unwrap_or_default();
                 output::line(&format!("{:<24} {:<16} made {}{workflow}", token.name, token.role, token.made));
             }
         }

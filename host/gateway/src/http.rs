@@ -209,6 +209,8 @@ pub(crate) fn refuse(status: StatusCode, why: &'static str) -> Box<Answer> {
     let body = Full::new(Bytes::from_static(why.as_bytes())).boxed();
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
-    answer.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer
+        .headers_mut()
+        .insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
     Box::new(answer)
 }

@@ -1,8 +1,8 @@
 //! How does one entry get into a file that belongs to somebody else? Text in, text out; what is not the entry keeps
 //! every byte. Must not touch files.
 
-use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
 /// A server in a client's configuration.
@@ -96,7 +96,11 @@ mod tests {
     use super::*;
 
     fn entry() -> Entry {
-        Entry { name: "hermes".into(), command: "/bin/hermes-dispatch".into(), args: vec!["run".into(), "--workspace".into(), "/w \"x\"".into()] }
+        Entry {
+            name: "hermes".into(),
+            command: "/bin/hermes-dispatch".into(),
+            args: vec!["run".into(), "--workspace".into(), "/w \"x\"".into()],
+        }
     }
 
     fn keys(keys: &[&str]) -> Vec<String> {

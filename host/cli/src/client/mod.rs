@@ -95,7 +95,9 @@ fn args(arguments: &Arguments, workspace: &Path) -> Result<Vec<String>, Failure>
 
 fn text(path: &Path) -> Result<String, Failure> {
     let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| Failure::usage(format!("`{}` is no UTF-8, which the client's configuration needs", path.display())))
+    text.ok_or_else(|| {
+        Failure::usage(format!("`{}` is no UTF-8, which the client's configuration needs", path.display()))
+    })
 }
 
 fn wrong(file: &Path, error: &edit::EditError) -> Failure {

@@ -11,7 +11,8 @@ const OWN_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// Whether `Host` is the server's own address. A browser fills it in by itself, so a page cannot lie about it.
 pub(super) fn is_for<B>(request: &Request<B>, address: SocketAddr) -> bool {
     let host = one(request, HOST).and_then(|host| host.parse::<Authority>().ok());
-    host.is_some_and(|host| is_own(&host, address)) && request.uri().authority().is_none_or(|host| is_own(host, address))
+    host.is_some_and(|host| is_own(&host, address))
+        && request.uri().authority().is_none_or(|host| is_own(host, address))
 }
 
 /// Whether `Origin`, if there is one, is the server's own.
@@ -58,11 +59,14 @@ mod tests {
     #[test]
     fn only_the_servers_own_names_and_port_are_meant() {
         let address: SocketAddr = "127.0.0.1:7357".parse().unwrap();
-        let check = |host: &str, expect: bool| assert_eq!(is_for(&request(&[("host", host)]), address), expect, "{host}");
+        let check =
+            |host: &str, expect: bool| assert_eq!(is_for(&request(&[("host", host)]), address), expect, "{host}");
         check("127.0.0.1:7357", true);
         check("LOCALHOST:7357", true);
         check("[::1]:7357", true);
-        for host in ["localhost", "localhost:80", "evil.test:7357", "127.0.0.1.evil.test:7357", "localhost@evil.test:7357", ""] {
+        for host in
+            ["localhost", "localhost:80", "evil.test:7357", "127.0.0.1.evil.test:7357", "localhost@evil.test:7357", ""]
+        {
             check(host, false);
         }
         assert!(!is_for(&request(&[]), address));
@@ -72,7 +76,9 @@ mod tests {
     #[test]
     fn a_page_of_another_origin_is_refused() {
         let address: SocketAddr = "127.0.0.1:7357".parse().unwrap();
-        let check = |origin: &str, expect: bool| assert_eq!(is_of(&request(&[("origin", origin)]), address), expect, "{origin}");
+        let check = |origin: &str, expect: bool| {
+            assert_eq!(is_of(&request(&[("origin", origin)]), address), expect, "{origin}")
+        };
         check("http://localhost:7357", true);
         for origin in ["null", "http://localhost:3000", "https://localhost:7357", "http://evil.test", "file://"] {
             check(origin, false);

@@ -1,11 +1,12 @@
 //! Who is let in over HTTP, and what of what is posted may pass? The server is spoken to in raw bytes, because a client
 //! library would send nothing wrong.
 
-use super::peer::{Home, WATCHDOG, code};
+use super::peer::{self, WATCHDOG, code};
+use crate::support::user::User;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::Child;
 
 /// A process of `serve`. Dropping it ends it.
 struct Server {
@@ -22,9 +23,9 @@ struct Answer {
 }
 
 impl Server {
-    fn start(home: &Home) -> Server {
-        let token = home.token("agent", &[]);
-        let mut child = home.command(&["serve", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped()).spawn().unwrap();
+    fn start(user: &User) -> Server {
+        let token = peer::token(user, "agent");
+        let mut child = user.command(&["serve", "--listen", "127.0.0.1:0"]).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains("serving at") {
@@ -95,27 +96,29 @@ fn answer(answer: &Answer, id: u64) -> Value {
 }
 
 fn call(id: u64, tool: &str, arguments: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    )
 }
 
 #[test]
 fn without_a_token_nobody_is_served_and_the_server_says_how_to_make_one() {
-    let home = Home::of_builder();
-    let output = home.command(&["serve"]).output().unwrap();
+    let user = peer::builder();
+    let output = user.command(&["serve"]).output().unwrap();
     assert_eq!(output.status.code(), Some(6));
     assert!(String::from_utf8_lossy(&output.stderr).contains("hermes-dispatch token add"));
-    let made = home.command(&["token", "add", "agent"]).output().unwrap();
+    let made = user.command(&["token", "add", "agent"]).output().unwrap();
     assert_eq!(made.status.code(), Some(6), "no person is there to make one");
-    home.token("agent", &[]);
-    let output = home.command(&["serve", "--listen", "0.0.0.0:0"]).output().unwrap();
+    peer::token(&user, "agent");
+    let output = user.command(&["serve", "--listen", "0.0.0.0:0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "only this machine's own address is listened on");
 }
 
 #[test]
 fn a_session_calls_tools_with_what_step_4_reads() {
-    let home = Home::of_builder();
-    std::fs::write(home.path("workspace/notes.txt"), "one\n").unwrap();
-    let server = Server::start(&home);
+    let user = peer::builder();
+    std::fs::write(user.path("workspace/notes.txt"), "one\n").unwrap();
+    let server = Server::start(&user);
     let head = server.open();
     let read = answer(&server.send(&head, call(1, "file_read", r#"{"path":"notes.txt"}"#).as_bytes()), 1);
     assert_eq!(read["result"]["structuredContent"]["text"], "one\n");
@@ -124,30 +127,28 @@ fn a_session_calls_tools_with_what_step_4_reads() {
     }
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     assert_eq!(code(&answer(&server.send(&head, call(4, "probe", &deep).as_bytes()), 4)), 400);
-    assert!(home.records().iter().all(|record| record["record"]["caller"]["id"] == "token:agent"));
+    assert!(peer::records(&user).iter().all(|record| record["record"]["caller"]["id"] == "token:agent"));
 }
 
 #[test]
 fn requests_that_belong_to_no_session_are_served() {
-    let home = Home::of_builder();
-    let server = Server::start(&home);
+    let user = peer::builder();
+    let server = Server::start(&user);
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let params = json!({ "name": "probe", "arguments": {}, "_meta": meta });
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-    let head = format!(
-        "{}mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: probe\r\n",
-        server.head()
-    );
+    let head =
+        format!("{}mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: probe\r\n", server.head());
     assert_eq!(answer(&server.send(&head, request.to_string().as_bytes()), 1)["result"]["isError"], false);
 }
 
 #[test]
 fn only_a_token_that_counts_lets_in() {
-    let home = Home::of_builder();
-    let server = Server::start(&home);
+    let user = peer::builder();
+    let server = Server::start(&user);
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let wrong = server.head().replace(&server.token, "hermes_0000");
     let none = server.head().replace("authorization", "x-authorization");
@@ -158,25 +159,25 @@ fn only_a_token_that_counts_lets_in() {
     }
     let head = server.open();
     assert_eq!(server.send(&head, ping).status, 200);
-    let stored = std::fs::read_to_string(home.path(".local/state/hermes-dispatch/tokens.toml")).unwrap();
+    let stored = std::fs::read_to_string(user.state().join("tokens.toml")).unwrap();
     assert!(!stored.contains(&server.token), "the token itself is kept");
-    assert!(home.command(&["token", "revoke", "agent"]).output().unwrap().status.success());
+    assert!(user.command(&["token", "revoke", "agent"]).output().unwrap().status.success());
     assert_eq!(server.send(&head, ping).status, 401, "a token that was taken back");
 }
 
 #[test]
 fn a_session_is_there_for_its_own_token_only() {
-    let home = Home::of_builder();
-    let server = Server::start(&home);
-    let other = home.token("other", &[]);
+    let user = peer::builder();
+    let server = Server::start(&user);
+    let other = peer::token(&user, "other");
     let stolen = server.open().replace(&server.token, &other);
     assert_eq!(server.send(&stolen, br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).status, 404);
 }
 
 #[test]
 fn a_name_or_a_page_from_elsewhere_does_not_get_in() {
-    let home = Home::of_builder();
-    let server = Server::start(&home);
+    let user = peer::builder();
+    let server = Server::start(&user);
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let own = format!("host: 127.0.0.1:{}", server.port);
     let rebound = server.head().replace(&own, &format!("host: evil.test:{}", server.port));
@@ -189,8 +190,8 @@ fn a_name_or_a_page_from_elsewhere_does_not_get_in() {
 
 #[test]
 fn what_cannot_pass_is_refused_with_what_is_wrong() {
-    let home = Home::of_builder();
-    let server = Server::start(&home);
+    let user = peer::builder();
+    let server = Server::start(&user);
     let head = server.open();
     for (body, code, id) in [
         (b"not json".as_slice(), -32700, Value::Null),
@@ -212,8 +213,8 @@ fn what_cannot_pass_is_refused_with_what_is_wrong() {
 
 #[test]
 fn a_client_that_sends_a_head_without_end_is_let_go_and_others_are_served() {
-    let home = Home::of_builder();
-    let server = Server::start(&home);
+    let user = peer::builder();
+    let server = Server::start(&user);
     let mut slow: Vec<TcpStream> = (0..50).map(|_| server.connect()).collect();
     for stream in &mut slow {
         stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: ").unwrap();
@@ -227,8 +228,8 @@ fn a_client_that_sends_a_head_without_end_is_let_go_and_others_are_served() {
 
 #[test]
 fn a_server_that_is_told_to_end_lets_what_runs_finish_or_cancels_it() {
-    let home = Home::of_builder();
-    let mut server = Server::start(&home);
+    let user = peer::builder();
+    let mut server = Server::start(&user);
     let head = server.open();
     let mut slow = server.connect();
     let body = call(5, "probe", r#"{"slow":true}"#);
@@ -238,5 +239,5 @@ fn a_server_that_is_told_to_end_lets_what_runs_finish_or_cancels_it() {
     let pid = rustix::process::Pid::from_child(&server.child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
-    assert_eq!(home.records().last().unwrap()["record"]["code"], 499);
+    assert_eq!(peer::records(&user).last().unwrap()["record"]["code"], 499);
 }
