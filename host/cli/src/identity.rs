@@ -27,7 +27,9 @@ pub(crate) fn role_of_token(arguments: &Arguments, config: &Config) -> Result<St
     let role = arguments.role.clone().or_else(usual).unwrap_or_else(|| GUEST.to_owned());
     match config.roles.contains_key(&role) || role == GUEST {
         true => Ok(role),
-        false => Err(Failure::usage(format!("role `{role}` is not in your configuration, so no token can stand for it"))),
+        false => {
+            Err(Failure::usage(format!("role `{role}` is not in your configuration, so no token can stand for it")))
+        }
     }
 }
 

@@ -161,7 +161,13 @@ impl Gate {
         };
         // Kept by whatever answers the request, so that the end of the server waits for it.
         head.extensions.insert(self.running.token());
-        service.handle(Request::from_parts(head, Full::new(body))).await
+        let ends_session = head.method == Method::DELETE;
+        let mut answer = service.handle(Request::from_parts(head, Full::new(body))).await;
+        if ends_session && answer.status() == StatusCode::ACCEPTED {
+            // The session is gone by now, and clients take 202 for a failure.
+            *answer.status_mut() = StatusCode::NO_CONTENT;
+        }
+        answer
     }
 
     /// Judges the head of a request.
