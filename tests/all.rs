@@ -17,6 +17,7 @@ mod concurrency;
 mod contract;
 mod durability;
 mod embedding;
+mod gateway;
 mod hostile;
 mod processes;
 mod properties;

@@ -1,12 +1,14 @@
 """Does a client that others wrote get along with the gateway? Lists and calls tools with the official Python SDK, in
-both eras of the protocol, over pipes and, given an address and a token, over HTTP.
+both eras of the protocol, over pipes and over HTTP.
 
 usage: client.py COMMAND            the command `hermes-dispatch`
-       client.py ADDRESS TOKEN      an address of `hermes-dispatch serve`
 """
 
 import asyncio
+import contextlib
 import os
+import re
+import subprocess
 import sys
 import tempfile
 
@@ -45,7 +47,39 @@ async def use(client, path, era):
     print(f"{era}: protocol {client.protocol_version}, {len(names)} tools, {4 + len(many)} calls as expected")
 
 
-async def over_pipes(command):
+async def over_pipes(command, workspace, env):
+    server = StdioServerParameters(command=command, args=["run", "--workspace", workspace], env=env)
+    for mode in ("legacy", "auto"):
+        async with Client(server, mode=mode) as client:
+            await use(client, "notes.txt", f"stdio, {mode}")
+
+
+async def over_http(command, workspace, env):
+    # Making a token needs a person at a terminal; `script` gives the command one.
+    made = subprocess.run(
+        ["script", "-qec", f"'{command}' token add conformance", "/dev/null"],
+        cwd=workspace, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
+    )
+    token = re.search(r"hermes_[0-9a-f]+", made.stdout).group()
+    with serve(command, workspace, env) as address:
+        for mode in ("legacy", "auto"):
+            async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as http:
+                async with Client(streamable_http_client(address, http_client=http), mode=mode) as client:
+                    await use(client, "notes.txt", f"http, {mode}")
+
+
+@contextlib.contextmanager
+def serve(command, workspace, env):
+    words = [command, "serve", "--listen", "127.0.0.1:0", "--workspace", workspace]
+    with subprocess.Popen(words, cwd=workspace, env=env, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            yield next(filter(None, (re.search(r"http://\S+", line) for line in server.stderr))).group()
+        finally:
+            server.terminate()
+            assert server.wait(30) == 0, "the server did not end well"
+
+
+async def main(command):
     with tempfile.TemporaryDirectory() as home:
         workspace = os.path.join(home, "workspace")
         os.mkdir(workspace)
@@ -53,19 +87,11 @@ async def over_pipes(command):
             file.write(NOTES)
         # The cache is the user's own, so that components are compiled once.
         cache = os.environ.get("XDG_CACHE_HOME", os.path.join(os.path.expanduser("~"), ".cache"))
-        env = {"HOME": home, "XDG_CACHE_HOME": cache}
-        server = StdioServerParameters(command=command, args=["run", "--workspace", workspace], env=env)
-        for mode in ("legacy", "auto"):
-            async with Client(server, mode=mode) as client:
-                await use(client, "notes.txt", f"stdio, {mode}")
-
-
-async def over_http(address, token):
-    for mode in ("legacy", "auto"):
-        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as http:
-            async with Client(streamable_http_client(address, http_client=http), mode=mode) as client:
-                await use(client, "notes.txt", f"http, {mode}")
+        env = {"HOME": home, "XDG_CACHE_HOME": cache, "PATH": "/usr/bin:/bin"}
+        command = os.path.abspath(command)
+        await over_pipes(command, workspace, env)
+        await over_http(command, workspace, env)
 
 
 if __name__ == "__main__":
-    asyncio.run(over_pipes(*sys.argv[1:]) if len(sys.argv) == 2 else over_http(*sys.argv[1:]))
+    asyncio.run(main(sys.argv[1]))

@@ -45,7 +45,7 @@ impl Arguments {
     /// Whether a person at the controlling terminal may be asked. Where an agent is served, the terminal is that of its
     /// client, who would draw over the question and could type the answer.
     pub(crate) fn may_ask(&self) -> bool {
-        !matches!(self.command, Command::Run)
+        !matches!(self.command, Command::Run | Command::Serve(_))
     }
 }
 
@@ -91,6 +91,14 @@ pub(crate) enum Command {
     Call(CallArguments),
     /// Serve one agent over standard input and output (MCP); its client starts this
     Run,
+    /// Serve many agents over HTTP on this machine (MCP); each shows a token
+    Serve(ServeArguments),
+    /// Manage the tokens that agents show to `serve`
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Tell an agent's client about this runtime
+    #[command(subcommand)]
+    Client(ClientCommand),
     /// See which tools there are
     #[command(subcommand)]
     Tools(ToolsCommand),
@@ -141,6 +149,64 @@ pub(crate) struct CallArguments {
     /// Many calls, one `{"tool": …, "args": {…}}` a line, from a file or `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tool", "pairs", "args", "args_file"])]
     pub(crate) batch: Option<PathBuf>,
+}
+
+/// Serving over HTTP.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// The address to listen on; one of this machine's own, because nothing is encrypted
+    #[arg(long, default_value = "127.0.0.1:7357", value_name = "ADDRESS")]
+    pub(crate) listen: std::net::SocketAddr,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and show it, this once; `--role`, `--workflow`, `--mode` and `--purpose` say what it stands for
+    Add {
+        /// Whom it is for
+        name: String,
+    },
+    /// List the tokens
+    List,
+    /// Take a token back; it counts no more from its next request on
+    Revoke {
+        /// Whom it is for
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClientCommand {
+    /// Write an entry into the client's own configuration
+    Add(ClientAddArguments),
+}
+
+/// An entry in a client's configuration.
+#[derive(Debug, Args)]
+pub(crate) struct ClientAddArguments {
+    /// Which client
+    #[arg(value_enum)]
+    pub(crate) client: ClientName,
+    /// Show the entry and where it belongs; write nothing
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// What the client calls this runtime
+    #[arg(long, default_value = "hermes", value_name = "NAME")]
+    pub(crate) name: String,
+    /// Replace another entry of that name
+    #[arg(long)]
+    pub(crate) replace: bool,
+}
+
+/// The clients whose configuration is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClientName {
+    /// `~/.claude.json`, for this workspace
+    ClaudeCode,
+    /// `~/.cursor/mcp.json`
+    Cursor,
+    /// `~/.codex/config.toml`
+    Codex,
 }
 
 #[derive(Debug, Subcommand)]

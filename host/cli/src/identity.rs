@@ -20,6 +20,19 @@ pub(crate) fn caller(arguments: &Arguments, config: &Config) -> Result<Arc<Calle
     Ok(Arc::new(Caller { id, role }))
 }
 
+/// The role that a new token stands for. It has to be in the configuration: whoever shows the token is no person at a
+/// terminal.
+pub(crate) fn role_of_token(arguments: &Arguments, config: &Config) -> Result<String, Failure> {
+    let usual = || config.roles.iter().find(|(_, role)| role.default).map(|(name, _)| name.clone());
+    let role = arguments.role.clone().or_else(usual).unwrap_or_else(|| GUEST.to_owned());
+    match config.roles.contains_key(&role) || role == GUEST {
+        true => Ok(role),
+        false => {
+            Err(Failure::usage(format!("role `{role}` is not in your configuration, so no token can stand for it")))
+        }
+    }
+}
+
 fn usual_role(arguments: &Arguments, config: &Config) -> String {
     let configured = config.roles.iter().find(|(_, role)| role.default).map(|(name, _)| name.clone());
     let built_in = if terminal(arguments).is_some() { OPERATOR } else { GUEST };

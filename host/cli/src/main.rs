@@ -6,6 +6,7 @@
 mod args;
 mod audit;
 mod call;
+mod client;
 mod configuration;
 mod doctor;
 mod failure;
@@ -13,12 +14,14 @@ mod identity;
 mod log;
 mod output;
 mod run;
+mod serve;
 mod setup;
 mod terminal;
+mod token;
 mod tools;
 mod trust;
 
-use args::{Arguments, Command};
+use args::{Arguments, ClientCommand, Command};
 use clap::{CommandFactory, Parser};
 use failure::Failure;
 use std::process::ExitCode;
@@ -47,6 +50,9 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
     match &arguments.command {
         Command::Call(call) => on_runtime(call::run(arguments, call)),
         Command::Run => on_runtime(run::run(arguments)),
+        Command::Serve(command) => on_runtime(serve::run(arguments, command)),
+        Command::Token(command) => token::run(arguments, command),
+        Command::Client(ClientCommand::Add(command)) => client::add(arguments, command),
         Command::Tools(command) => on_runtime(tools::run(arguments, command)),
         Command::Audit(command) => audit::run(arguments, command),
         Command::Config(command) => configuration::run(arguments, command),

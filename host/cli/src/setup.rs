@@ -138,7 +138,7 @@ fn parse_grant(text: &str) -> Result<(String, Grant), Failure> {
 }
 
 /// The workspace, or why there is none.
-fn workspace(arguments: &Arguments) -> Result<Result<PathBuf, String>, Failure> {
+pub(crate) fn workspace(arguments: &Arguments) -> Result<Result<PathBuf, String>, Failure> {
     let folder = match &arguments.workspace {
         Some(folder) => folder
             .canonicalize()

@@ -1,4 +1,4 @@
-//! The runtime served to agents: MCP over a pair of pipes.
+//! The runtime served to agents: MCP over a pair of pipes, and over HTTP on this machine.
 //!
 //! A connection has one [`Identity`], which configuration or a token gives it; nothing that a client sends changes it.
 //! Each message passes a filter of ours before the protocol library sees it, and each tool call goes through
@@ -24,16 +24,19 @@
 //! | params that do not fit the method | −32602 | the request's |
 //! | a notification that nobody knows, an empty line | none | |
 //!
-//! None of these closes the connection.
+//! None of these closes the connection. Over HTTP the messages with −32700, and those with −32600 that the filter
+//! refuses, are a 400 with that error; what is refused before a message is read has a status of its own.
 
 mod answer;
 mod frame;
+mod http;
 mod inflight;
 mod line;
 mod listing;
 mod server;
 mod stdio;
 
+pub use crate::http::{Authenticate, Authenticated, PATH, serve_http};
 use hermes_runtime::Runtime;
 use hermes_runtime::call::{Caller, Situation};
 use rmcp::ServiceExt;

@@ -80,7 +80,9 @@ impl Server {
     }
 
     fn call(&self, request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Call {
-        let raw = context.extensions.get::<RawArguments>().map_or("{}", |raw| &raw.0);
+        let head = context.extensions.get::<http::request::Parts>();
+        let raw = context.extensions.get::<RawArguments>().or_else(|| head?.extensions.get());
+        let raw = raw.map_or("{}", |raw| &raw.0);
         let said = context.meta.get(TASK).and_then(|task| task.as_str()).filter(|task| task.len() <= LONGEST_TASK);
         let situation = match said {
             Some(task) => Arc::new(Situation { task: Some(task.to_owned()), ..(*self.identity.situation).clone() }),
@@ -91,10 +93,21 @@ impl Server {
             args: Arguments::Json(raw.to_owned()),
             caller: self.identity.caller.clone(),
             situation,
-            session: self.session.clone(),
+            session: head.and_then(stateful_session).unwrap_or_else(|| self.session.clone()),
             progress: None,
         }
     }
+}
+
+/// The session of requests over HTTP that belong to none: all of one caller's.
+pub(crate) fn stateless_session(identity: &Identity) -> Arc<str> {
+    format!("http:{}", identity.caller.id).into()
+}
+
+/// The session that a request over HTTP names. It exists, and it is the caller's: the library has looked it up.
+fn stateful_session(head: &http::request::Parts) -> Option<Arc<str>> {
+    let id = head.headers.get("mcp-session-id")?.to_str().ok()?;
+    Some(format!("http:{id}").into())
 }
 
 impl ServerHandler for Server {

@@ -1,13 +1,13 @@
 //! Does a session outlive whatever a client sends? Every message is answered with its id where it can be read, the next
 //! one too, and standard output has nothing but the protocol.
 
-use super::peer::{Home, Peer, code};
+use super::peer::{self, Peer, code};
 use serde_json::{Value, json};
 
 #[test]
 fn what_cannot_be_read_is_answered_and_the_session_goes_on() {
-    let home = Home::of_builder();
-    let mut peer = Peer::start(&home, &["run"]);
+    let user = peer::builder();
+    let mut peer = Peer::start(&user, &["run"]);
     let mut refused = |bytes: &[u8], code: i64| {
         peer.write(bytes);
         let answer = peer.next();
@@ -37,8 +37,8 @@ fn what_cannot_be_read_is_answered_and_the_session_goes_on() {
 
 #[test]
 fn arguments_that_parsers_disagree_on_are_answered_by_validation() {
-    let home = Home::of_builder();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
     let hostile: [&[u8]; 7] = [
         br#"{"path":"a","path":"b"}"#,
         br#"{"path":"\ud83d"}"#,
@@ -55,13 +55,13 @@ fn arguments_that_parsers_disagree_on_are_answered_by_validation() {
     }
     let (_, status) = peer.finish();
     assert_eq!(status.code(), Some(0));
-    assert_eq!(home.records().len(), hostile.len(), "each is recorded");
+    assert_eq!(peer::records(&user).len(), hostile.len(), "each is recorded");
 }
 
 #[test]
 fn depth_overflows_nothing() {
-    let home = Home::of_builder();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
     let mut id = 0;
     for depth in [124, 126, 1_000, 100_000] {
         for (open, close) in [("{\"a\":", "}"), ("[", "]")] {
@@ -80,8 +80,8 @@ fn depth_overflows_nothing() {
 
 #[test]
 fn size_is_limited_by_name_and_the_id_is_still_known() {
-    let home = Home::of_builder();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
     let keys: Vec<String> = (0..100_001).map(|key| format!("\"k{key}\":1")).collect();
     peer.call_raw(1, "file_read", format!("{{{}}}", keys.join(",")).as_bytes());
     assert_eq!(code(&peer.answer(1)), 400);
@@ -101,8 +101,8 @@ fn size_is_limited_by_name_and_the_id_is_still_known() {
 
 #[test]
 fn an_id_that_is_taken_is_not_answered_twice() {
-    let home = Home::of_builder();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
     peer.call(1, "probe", json!({ "slow": true }));
     peer.call(1, "probe", json!({}));
     let answer = peer.next();
@@ -112,8 +112,8 @@ fn an_id_that_is_taken_is_not_answered_twice() {
 
 #[test]
 fn a_client_that_floods_is_told_so_and_others_of_its_requests_are_answered() {
-    let home = Home::of_builder();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
     for id in 1..=1100 {
         peer.call(id, "probe", json!({ "slow": true }));
     }
@@ -123,8 +123,8 @@ fn a_client_that_floods_is_told_so_and_others_of_its_requests_are_answered() {
 
 #[test]
 fn a_client_that_never_reads_the_log_stops_nothing() {
-    let home = Home::of_builder();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
     // Each refusal is an entry of the log; together they are more than any pipe holds.
     for id in 0..4000 {
         peer.write(b"garbage\n");

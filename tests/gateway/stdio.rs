@@ -1,13 +1,13 @@
 //! Does a well-behaved client get what the protocol promises?
 
-use super::peer::{Home, Peer, code};
+use super::peer::{self, Peer, code};
 use serde_json::{Value, json};
 
 #[test]
 fn a_session_lists_the_tools_of_its_role_and_calls_them() {
-    let home = Home::of_builder();
-    std::fs::write(home.path("workspace/notes.txt"), "one\ntwo\n").unwrap();
-    let mut peer = Peer::start(&home, &["run"]);
+    let user = peer::builder();
+    std::fs::write(user.path("workspace/notes.txt"), "one\ntwo\n").unwrap();
+    let mut peer = Peer::start(&user, &["run"]);
     let hello = peer.handshake();
     assert_eq!(hello["result"]["protocolVersion"], "2025-11-25");
     assert_eq!(hello["result"]["serverInfo"]["name"], "hermes-dispatch");
@@ -36,8 +36,8 @@ fn a_session_lists_the_tools_of_its_role_and_calls_them() {
 
 #[test]
 fn requests_that_bring_their_own_metadata_need_no_handshake() {
-    let home = Home::of_builder();
-    let mut peer = Peer::start(&home, &["run"]);
+    let user = peer::builder();
+    let mut peer = Peer::start(&user, &["run"]);
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -55,8 +55,8 @@ fn requests_that_bring_their_own_metadata_need_no_handshake() {
 
 #[test]
 fn whatever_a_call_comes_to_is_a_result_and_whatever_is_no_call_is_an_error() {
-    let home = Home::of_builder();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
     peer.call(1, "no_such_tool", json!({}));
     assert_eq!(code(&peer.answer(1)), 404);
     peer.call(2, "file_read", json!({ "path": 7, "x": 1 }));
@@ -71,28 +71,28 @@ fn whatever_a_call_comes_to_is_a_result_and_whatever_is_no_call_is_an_error() {
 
 #[test]
 fn where_nothing_is_configured_an_agent_reads_and_everything_else_needs_a_person() {
-    let home = Home::of_builder();
-    std::fs::write(home.path("config.toml"), "").unwrap();
-    std::fs::write(home.path("workspace/notes.txt"), "one\n").unwrap();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    user.configure("");
+    std::fs::write(user.path("workspace/notes.txt"), "one\n").unwrap();
+    let mut peer = Peer::open(&user);
     peer.call(1, "file_read", json!({ "path": "notes.txt" }));
     assert_eq!(peer.answer(1)["result"]["isError"], false);
     peer.call(2, "file_write", json!({ "path": "x", "content": "x", "mode": "create" }));
     let refused = peer.answer(2);
     assert_eq!(code(&refused), 403);
     assert_eq!(refused["result"]["structuredContent"]["error"]["kind"], "no_approver");
-    assert!(!home.path("workspace/x").exists());
-    let records = home.records();
+    assert!(!user.path("workspace/x").exists());
+    let records = peer::records(&user);
     assert!(records.iter().all(|record| record["record"]["caller"]["role"] == "guest"), "{records:?}");
 }
 
 #[test]
 fn a_role_that_configuration_does_not_name_is_refused_before_anything_is_served() {
-    let home = Home::of_builder();
-    let output = home.command(&["run", "--role", "Admin"]).output().unwrap();
+    let user = peer::builder();
+    let output = user.command(&["run", "--role", "Admin"]).output().unwrap();
     assert_eq!(output.status.code(), Some(6));
     assert!(output.stdout.is_empty());
-    let mut reviewer = Peer::start(&home, &["run", "--role", "Reviewer"]);
+    let mut reviewer = Peer::start(&user, &["run", "--role", "Reviewer"]);
     reviewer.handshake();
     let listed = reviewer.ask(json!(1), "tools/list", json!({}));
     assert!(!listed.to_string().contains("\"probe\""), "a tool of another role is listed");
@@ -100,8 +100,8 @@ fn a_role_that_configuration_does_not_name_is_refused_before_anything_is_served(
 
 #[test]
 fn calls_run_at_once_and_a_quick_one_overtakes_a_slow_one() {
-    let home = Home::of_builder();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
     peer.call(1, "probe", json!({ "slow": true }));
     for id in 2..40 {
         peer.call(id, "probe", json!({}));
@@ -117,8 +117,8 @@ fn calls_run_at_once_and_a_quick_one_overtakes_a_slow_one() {
 
 #[test]
 fn a_cancelled_call_is_ended_and_recorded_and_not_answered() {
-    let home = Home::of_builder();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
     let cancel =
         |id: u64| json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
     let meta = json!({ "progressToken": "p" });
@@ -134,15 +134,16 @@ fn a_cancelled_call_is_ended_and_recorded_and_not_answered() {
     assert_eq!(peer.answer(1)["result"]["isError"], false);
     let (rest, _) = peer.finish();
     assert!(rest.is_empty(), "{rest:?}");
-    let mut codes: Vec<u64> = home.records().iter().filter_map(|record| record["record"]["code"].as_u64()).collect();
+    let mut codes: Vec<u64> =
+        peer::records(&user).iter().filter_map(|record| record["record"]["code"].as_u64()).collect();
     codes.sort_unstable();
     assert_eq!(codes, [200, 499]);
 }
 
 #[test]
 fn progress_comes_before_the_answer_and_only_to_who_asked() {
-    let home = Home::of_builder();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
     peer.request(json!(1), "tools/call", json!({ "name": "probe", "arguments": {}, "_meta": { "progressToken": 7 } }));
     for done in [1.0, 2.0] {
         let told = peer.next();
@@ -157,8 +158,8 @@ fn progress_comes_before_the_answer_and_only_to_who_asked() {
 
 #[test]
 fn what_was_asked_before_the_input_ended_is_answered() {
-    let home = Home::of_builder();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
     for id in 1..20 {
         peer.call(id, "probe", json!({}));
     }
@@ -169,13 +170,13 @@ fn what_was_asked_before_the_input_ended_is_answered() {
 
 #[test]
 fn a_process_that_is_told_to_end_answers_what_runs_and_ends_well() {
-    let home = Home::of_builder();
-    let mut peer = Peer::open(&home);
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
     peer.call(1, "probe", json!({ "slow": true }));
     peer.call(2, "probe", json!({}));
     assert_eq!(peer.answer(2)["result"]["isError"], false);
     peer.terminate();
     assert_eq!(peer.wait().code(), Some(0));
-    let codes: Vec<Value> = home.records().iter().map(|record| record["record"]["code"].clone()).collect();
+    let codes: Vec<Value> = peer::records(&user).iter().map(|record| record["record"]["code"].clone()).collect();
     assert!(codes.contains(&json!(499)), "what still ran was cancelled: {codes:?}");
 }

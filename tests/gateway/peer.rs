@@ -1,62 +1,52 @@
 //! A client that can say anything: it writes bytes, and reads answers line by line. Must not know what is tested.
 
+use crate::support::guest::Guest;
+use crate::support::user::User;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// Far more than anything takes. Only a wait that nobody ends reaches it.
-const WATCHDOG: Duration = Duration::from_secs(60);
+pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
 
-/// A temporary home with a workspace, a plugin and a configuration.
-pub(crate) struct Home {
-    folder: TempDir,
+/// A user with the roles `Builder` and `Reviewer` and a guest: it answers `{}` with itself after two reports of progress,
+/// and works on any longer arguments for ever.
+pub(crate) fn builder() -> User {
+    let report = |done: u8| {
+        format!(
+            "(call $report (i64.const {done}) (i32.const 1) (i64.const 2) (i32.const 0) (i32.const 0) (i32.const 0))"
+        )
+    };
+    let guest = Guest {
+        limits: "fuel = 100000000000".into(),
+        manifest: "timeout_ms = 60000".into(),
+        ..Guest::that(format!(
+            "{} (if (i32.gt_u (local.get $args_len) (i32.const 2)) (then (loop $ever (br $ever)))) {}
+             (call $ok (local.get $args) (local.get $args_len))",
+            report(1),
+            report(2)
+        ))
+    };
+    let user = User::with_guest(&guest);
+    let plugins = user.path("plugins");
+    user.configure(&format!("plugin_folders = [{plugins:?}]\n[roles.Builder]\ndefault = true\n[roles.Reviewer]\n"));
+    user
 }
 
-impl Home {
-    /// A home whose user has the role `Builder`.
-    pub(crate) fn of_builder() -> Home {
-        let home = Home { folder: TempDir::new().unwrap() };
-        let plugins = home.path("plugins");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gateway/plugin");
-        std::fs::create_dir_all(plugins.join("probe/tools")).unwrap();
-        std::fs::create_dir(home.path("workspace")).unwrap();
-        for file in ["adapter.toml", "component.wat", "tools/probe.toml"] {
-            std::fs::copy(source.join(file), plugins.join("probe").join(file)).unwrap();
-        }
-        let config = format!("plugin_folders = [{plugins:?}]\n[roles.Builder]\ndefault = true\n[roles.Reviewer]\n");
-        std::fs::write(home.path("config.toml"), config).unwrap();
-        home
-    }
+/// What the journal lists, the newest last.
+pub(crate) fn records(user: &User) -> Vec<Value> {
+    let listed = user.run(&["audit", "list", "-n", "100"]).exits(0).json();
+    listed.as_array().unwrap().clone()
+}
 
-    pub(crate) fn path(&self, beneath: &str) -> PathBuf {
-        self.folder.path().join(beneath)
-    }
-
-    /// The command with this home, and nothing of the tester's own.
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hermes-dispatch"));
-        command
-            .args(arguments)
-            .current_dir(self.path("workspace"))
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .env("XDG_CACHE_HOME", cache)
-            .env("HERMES_CONFIG", self.path("config.toml"));
-        command
-    }
-
-    /// What the journal lists, the newest last.
-    pub(crate) fn records(&self) -> Vec<Value> {
-        let output = self.command(&["audit", "list", "-n", "100", "--output", "json"]).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
+/// A token, made as a person at a terminal makes it.
+pub(crate) fn token(user: &User, name: &str) -> String {
+    let shown = user.at_terminal(&["token", "add", name], &[]).exits(0).out;
+    let token = shown.split_whitespace().find(|word| word.starts_with("hermes_"));
+    token.unwrap_or_else(|| panic!("no token in {shown}")).to_owned()
 }
 
 /// A process of `run`. Dropping it ends it.
@@ -69,14 +59,8 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn start(home: &Home, arguments: &[&str]) -> Peer {
-        let mut child = home
-            .command(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+    pub(crate) fn start(user: &User, arguments: &[&str]) -> Peer {
+        let mut child = user.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().unwrap();
         let (sender, lines) = channel();
@@ -91,8 +75,8 @@ impl Peer {
     }
 
     /// Starts `run` and opens a session.
-    pub(crate) fn open(home: &Home) -> Peer {
-        let mut peer = Peer::start(home, &["run"]);
+    pub(crate) fn open(user: &User) -> Peer {
+        let mut peer = Peer::start(user, &["run"]);
         peer.handshake();
         peer
     }

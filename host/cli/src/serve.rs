@@ -1,0 +1,67 @@
+//! Serving many agents over HTTP on this machine. Refuses to start while nobody could be let in, and asks the list of
+//! tokens anew for each request, so that a token taken back counts no more.
+
+use crate::args::{Arguments, ServeArguments};
+use crate::failure::Failure;
+use crate::setup::Folders;
+use crate::token::{self, Token};
+use crate::{output, setup};
+use hermes_gateway::{Authenticate, Authenticated};
+use hermes_runtime::call::Digest;
+use hermes_runtime::config::Config;
+use hermes_runtime::permission::role::GUEST;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::net::TcpListener;
+
+pub(crate) async fn run(arguments: &Arguments, command: &ServeArguments) -> Result<u8, Failure> {
+    let state = Folders::of_this_user()?.state;
+    if token::read(&state)?.token.is_empty() {
+        return Err(Failure::denied(
+            "nobody could be let in: there is no token; make one with `hermes-dispatch token add NAME --role ROLE`",
+        ));
+    }
+    let address = command.listen;
+    if !address.ip().is_loopback() {
+        let why =
+            format!("`{address}` is not this machine's own address, and nothing is encrypted; listen on 127.0.0.1");
+        return Err(Failure::usage(why));
+    }
+    let setup = setup::load(arguments)?;
+    let authenticate = authenticate(state, setup.loaded.config.clone());
+    let runtime = setup::start_unattended(setup)?;
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|error| Failure::unavailable(format!("`{address}` cannot be listened on: {error}")))?;
+    let address = listener.local_addr().map_err(|error| Failure::internal(error.to_string()))?;
+    output::warn(&format!("serving at http://{address}{}", hermes_gateway::PATH));
+    let ended = hermes_gateway::serve_http(runtime.clone(), authenticate, listener, crate::run::until_told()?).await;
+    if !runtime.flush().await {
+        tracing::error!("the last records could not be written to the journal; `hermes-dispatch doctor` says why");
+    }
+    ended.map(|()| 0).map_err(|error| Failure::internal(error.to_string()))
+}
+
+/// Finds what a token stands for. A list that cannot be read lets nobody in.
+fn authenticate(state: PathBuf, config: Config) -> Authenticate {
+    Arc::new(move |text: &str| {
+        let found = find(&state, text)?;
+        if !config.roles.contains_key(&found.role) && found.role != GUEST {
+            tracing::warn!(token = %found.name, role = %found.role, "the token's role is not in the configuration any more");
+            return None;
+        }
+        Some(Authenticated { token: found.digest.to_string().into(), identity: found.identity() })
+    })
+}
+
+fn find(state: &Path, text: &str) -> Option<Token> {
+    let digest = Digest::of(text.as_bytes());
+    match token::read(state) {
+        // Digests are compared, so the time it takes says nothing about a token.
+        Ok(tokens) => tokens.token.into_iter().find(|token| token.digest == digest),
+        Err(failure) => {
+            tracing::error!("{}", failure.message);
+            None
+        }
+    }
+}

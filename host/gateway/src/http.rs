@@ -1,0 +1,222 @@
+//! How do agents speak to the runtime over HTTP? Only on this machine's own address, only with a token, and only to the
+//! host they mean. Each token has a service of its own, so that no session of one is there for another. Must not know
+//! what the messages ask for.
+//!
+//! Checked before anything of a request is read but its head: that the server is not ending (503), `Host` (403, against
+//! pages whose name was made to lead here), `Origin` (403), `Authorization` (401), path (404). The body is read within
+//! a time, and within what all bodies together may take, and goes through the same filter as a line on a pipe; what
+//! cannot pass is a 400 with the JSON-RPC error of the table.
+
+mod body;
+mod head;
+
+use crate::server::{self, Server};
+use crate::{Identity, ServeError};
+use body::Bodies;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Where the protocol is spoken.
+pub const PATH: &str = "/mcp";
+/// Connections at once. Further ones wait in the kernel.
+const CONNECTIONS: usize = 1024;
+/// How long the head of a request may take. Who sends a byte a second holds a connection no longer than this.
+const HEAD: Duration = Duration::from_secs(10);
+/// Largest head, in bytes.
+const HEAD_BYTES: usize = 64 << 10;
+/// How long a session lives without a request.
+const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
+/// How long running calls may go on when the server ends.
+const DRAIN: Duration = Duration::from_secs(10);
+/// How long the last answers may take to be written.
+const LAST_WRITES: Duration = Duration::from_secs(2);
+
+pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
+type Service = StreamableHttpService<Server, LocalSessionManager>;
+
+/// What a token stands for.
+#[derive(Clone, Debug)]
+pub struct Authenticated {
+    /// The token's own id, never used again for another one.
+    pub token: Arc<str>,
+    /// For whom its calls are made.
+    pub identity: Identity,
+}
+
+/// Says what a token stands for; nothing for one that counts no more. It is asked for each request.
+pub type Authenticate = Arc<dyn Fn(&str) -> Option<Authenticated> + Send + Sync>;
+
+/// Everything that requests share. Lifetime: the server.
+struct Gate {
+    runtime: Arc<hermes_runtime::Runtime>,
+    authenticate: Authenticate,
+    address: SocketAddr,
+    services: Mutex<HashMap<Arc<str>, Service>>,
+    bodies: Bodies,
+    stop: CancellationToken,
+    /// Ends sessions and what still runs in them.
+    end: CancellationToken,
+    running: TaskTracker,
+}
+
+/// Serves until `stop` is cancelled. Calls that run then are waited for, within a limit; what still runs after that is
+/// cancelled and recorded so.
+///
+/// # Errors
+/// If the listener's own address is not known.
+pub async fn serve_http(
+    runtime: Arc<hermes_runtime::Runtime>,
+    authenticate: Authenticate,
+    listener: TcpListener,
+    stop: CancellationToken,
+) -> Result<(), ServeError> {
+    let address = listener.local_addr().map_err(|error| ServeError::Broken(error.to_string()))?;
+    let gate = Arc::new(Gate {
+        runtime,
+        authenticate,
+        address,
+        services: Mutex::default(),
+        bodies: Bodies::default(),
+        stop: stop.clone(),
+        end: CancellationToken::new(),
+        running: TaskTracker::new(),
+    });
+    let open = GracefulShutdown::new();
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = accept(&listener, &gate, &open) => {}
+    }
+    drop(listener);
+    gate.running.close();
+    let _ = tokio::time::timeout(DRAIN, gate.running.wait()).await;
+    gate.end.cancel();
+    let _ = tokio::time::timeout(LAST_WRITES, open.shutdown()).await;
+    Ok(())
+}
+
+async fn accept(listener: &TcpListener, gate: &Arc<Gate>, open: &GracefulShutdown) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of descriptors, most likely: a pause lets some be closed.
+                tracing::warn!(%error, "a connection cannot be accepted");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let gate = gate.clone();
+        let service = service_fn(move |request| {
+            let gate = gate.clone();
+            async move { Ok::<_, Infallible>(gate.answer(request).await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .max_buf_size(HEAD_BYTES)
+            .serve_connection(TokioIo::new(stream), service);
+        let connection = open.watch(connection);
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection broke");
+            }
+            drop(place);
+        });
+    }
+}
+
+impl Gate {
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let authenticated = match self.admit(&request) {
+            Ok(authenticated) => authenticated,
+            Err(answer) => return *answer,
+        };
+        let service = self.service(&authenticated);
+        let (mut head, body) = request.into_parts();
+        let body = match head.method {
+            Method::POST => match self.bodies.read(&mut head, body).await {
+                Ok(body) => body,
+                Err(answer) => return *answer,
+            },
+            _ => Bytes::new(),
+        };
+        // Kept by whatever answers the request, so that the end of the server waits for it.
+        head.extensions.insert(self.running.token());
+        let ends_session = head.method == Method::DELETE;
+        let mut answer = service.handle(Request::from_parts(head, Full::new(body))).await;
+        if ends_session && answer.status() == StatusCode::ACCEPTED {
+            // The session is gone by now, and clients take 202 for a failure.
+            *answer.status_mut() = StatusCode::NO_CONTENT;
+        }
+        answer
+    }
+
+    /// Judges the head of a request.
+    fn admit(&self, request: &Request<Incoming>) -> Result<Authenticated, Box<Answer>> {
+        if self.stop.is_cancelled() {
+            return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "the server is ending"));
+        }
+        if !head::is_for(request, self.address) {
+            return Err(refuse(StatusCode::FORBIDDEN, "the Host header is not this server's own address"));
+        }
+        if !head::is_of(request, self.address) {
+            return Err(refuse(StatusCode::FORBIDDEN, "no page of another origin may speak to this server"));
+        }
+        let authenticated = head::token(request).and_then(|token| (self.authenticate)(token));
+        let Some(authenticated) = authenticated else {
+            let mut answer = refuse(StatusCode::UNAUTHORIZED, "a token that counts is needed: Authorization: Bearer …");
+            answer.headers_mut().insert(http::header::WWW_AUTHENTICATE, http::HeaderValue::from_static("Bearer"));
+            return Err(answer);
+        };
+        if request.uri().path() != PATH {
+            return Err(refuse(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp"));
+        }
+        Ok(authenticated)
+    }
+
+    /// The service of a token. Its sessions are in it and in no other.
+    fn service(&self, authenticated: &Authenticated) -> Service {
+        let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = services.entry(authenticated.token.clone()).or_insert_with(|| {
+            let session = server::stateless_session(&authenticated.identity);
+            let server = Server::new(self.runtime.clone(), authenticated.identity.clone(), session);
+            let mut sessions = SessionConfig::default();
+            sessions.keep_alive = Some(SESSION_IDLE);
+            let mut manager = LocalSessionManager::default();
+            manager.session_config = sessions;
+            let config = StreamableHttpServerConfig::default().with_cancellation_token(self.end.child_token());
+            StreamableHttpService::new(move || Ok(server.clone()), Arc::new(manager), config)
+        });
+        made.clone()
+    }
+}
+
+/// A short answer in words.
+pub(crate) fn refuse(status: StatusCode, why: &'static str) -> Box<Answer> {
+    let body = Full::new(Bytes::from_static(why.as_bytes())).boxed();
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    answer
+        .headers_mut()
+        .insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
+    Box::new(answer)
+}

@@ -1,0 +1,7 @@
+//! What does an agent's client see? The built command as a process, spoken to as clients speak to it.
+
+mod client;
+mod hostile;
+mod http;
+mod peer;
+mod stdio;
