@@ -159,6 +159,8 @@ pub struct Completion {
     /// Added to the manifest's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied_roles: Vec<String>,
+    /// Lets the programs that it starts use the network, in calls that do not only read.
+    pub network: bool,
     /// Takes the tool out of service.
     pub disabled: bool,
 }
@@ -378,6 +380,7 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
 fn complete(known: &mut Completion, new: Completion) {
     known.aliases.extend(new.aliases);
     known.denied_roles.extend(new.denied_roles);
+    known.network |= new.network;
     known.disabled |= new.disabled;
     known.required_roles = new.required_roles.or(known.required_roles.take());
 }

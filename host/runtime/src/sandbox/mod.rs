@@ -97,7 +97,7 @@ pub async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Run<'_>) 
         let error = Error::new(Step::Sandbox, Kind::Conflict, "the arguments are not those that were permitted");
         return Execution::refused(error);
     }
-    let limits = Limits::of(&run.tool.limits, run.tool.timeout, &sandbox.ceiling);
+    let limits = Limits::of(&run.tool.limits, args.timeout().or(run.tool.timeout), &sandbox.ceiling);
     let deadline = Instant::now() + limits.timeout;
     let _slot = match sandbox.slot(deadline).await {
         Ok(slot) => slot,
@@ -130,7 +130,7 @@ async fn attempt(
             task: run.task.map(str::to_owned),
         },
     };
-    let mut store = match store(sandbox, grant.writable(), limits, deadline, run.progress) {
+    let mut store = match store(sandbox, grant, limits, deadline, run.progress) {
         Ok(store) => store,
         Err(error) => return Execution::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
     };
@@ -158,7 +158,7 @@ async fn attempt(
 
 fn store(
     sandbox: &Sandbox,
-    writable: bool,
+    grant: &Grant,
     limits: &Limits,
     deadline: Instant,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
@@ -166,12 +166,12 @@ fn store(
     let state = State {
         meter: Meter::new(limits),
         wasi: Wasi::empty(limits.log),
-        files: Files::new(sandbox.roots.clone(), writable),
+        files: Files::new(sandbox.roots.clone(), grant.writable()),
         programs: Programs::new(
             sandbox.machine.clone(),
             sandbox.roots.clone(),
-            writable,
-            false,
+            grant.writable(),
+            grant.network(),
             deadline - time_to_tell(limits.timeout),
         ),
         log: Log::new(limits.log),

@@ -217,24 +217,33 @@ impl Reader<'_> {
             self.at += 1;
             return self.group('}');
         }
-        let word = self.rest().split([' ', '\t', '\n', ';', '&', '|', '(', ')', '<', '>']).next().unwrap_or_default();
-        if REFUSED.contains(&word) {
-            return Err(format!("`{word}` begins what is more than a list of commands"));
-        }
-        let (length, is_before, is_after) = (word.len(), BEFORE.contains(&word), AFTER.contains(&word));
-        if word == "for" {
-            return self.loop_head();
-        }
-        if is_before {
-            self.at += length;
+        // A loop, not a call of itself: a text may have any number of these.
+        while BEFORE.contains(&self.first_word()) {
+            self.at += self.first_word().len();
             self.blanks();
-            return if matches!(self.peek(), None | Some('\n')) { Ok(()) } else { self.command() };
+            match self.peek() {
+                None | Some('\n') => return Ok(()),
+                Some('(') => return self.command(),
+                Some(_) => {}
+            }
         }
-        if is_after {
-            self.at += length;
-            return self.redirections_of_group();
+        let word = self.first_word();
+        match word {
+            "for" => return self.loop_head(),
+            _ if REFUSED.contains(&word) => return Err(format!("`{word}` begins what is more than a list of commands")),
+            _ if AFTER.contains(&word) => {
+                let length = word.len();
+                self.at += length;
+                return self.redirections_of_group();
+            }
+            _ => {}
         }
         self.simple()
+    }
+
+    /// What stands before the next character that ends a word, quotes and all.
+    fn first_word(&self) -> &str {
+        self.rest().split([' ', '\t', '\n', ';', '&', '|', '(', ')', '<', '>']).next().unwrap_or_default()
     }
 
     /// `for name in words`: the words are no command, and the name is one that the shell will change.
