@@ -39,6 +39,15 @@ test: setup-host plugins
         cargo test --workspace --all-targets
     fi
 
+# Let clients that others wrote list and call tools
+conformance: setup-host plugins
+    #!/usr/bin/env bash
+    set -euo pipefail
+    [ -x '{{ tools }}/bin/python' ] || python3 -m venv '{{ tools }}'
+    '{{ tools }}/bin/python' -m pip install --quiet --disable-pip-version-check mcp==2.3.0
+    cargo build --workspace
+    '{{ tools }}/bin/python' tests/conformance/client.py "$CARGO_TARGET_DIR/debug/hermes-dispatch"
+
 # Do all that CI does
 check: test lint
 

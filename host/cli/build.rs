@@ -33,7 +33,12 @@ fn components_folder() -> PathBuf {
     cache.join("hermes-dispatch/plugins")
 }
 
-fn write_plugin(code: &mut String, name: &str, folder: &Path, component: &Path) -> Result<(), Box<dyn std::error::Error>> {
+fn write_plugin(
+    code: &mut String,
+    name: &str,
+    folder: &Path,
+    component: &Path,
+) -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed={}", component.display());
     writeln!(code, "    hermes_runtime::adapter::plugin::Embedded {{ name: {name:?}, files: &[")?;
     let mut file = |name: &str, path: &Path| writeln!(code, "        ({name:?}, include_bytes!({path:?})),");
@@ -47,7 +52,8 @@ fn write_plugin(code: &mut String, name: &str, folder: &Path, component: &Path) 
 }
 
 fn sorted(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     paths.sort();
     Ok(paths)
 }

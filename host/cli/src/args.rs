@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// What the calls are for
     #[arg(long, global = true, value_name = "TEXT")]
     pub(crate) purpose: Option<String>,
-    /// What the agent works on; ranks results, changes no decision
+    /// What the agent works on; told to the tool, changes no decision
     #[arg(long, global = true, value_name = "TEXT")]
     pub(crate) task: Option<String>,
     #[command(flatten)]
@@ -39,6 +39,14 @@ pub(crate) struct Arguments {
     pub(crate) verbose: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    /// Whether a person at the controlling terminal may be asked. Where an agent is served, the terminal is that of its
+    /// client, who would draw over the question and could type the answer.
+    pub(crate) fn may_ask(&self) -> bool {
+        !matches!(self.command, Command::Run)
+    }
 }
 
 /// The form of answers.
@@ -81,6 +89,8 @@ pub(crate) enum ModeArgument {
 pub(crate) enum Command {
     /// Make one call, or many
     Call(CallArguments),
+    /// Serve one agent over standard input and output (MCP); its client starts this
+    Run,
     /// See which tools there are
     #[command(subcommand)]
     Tools(ToolsCommand),

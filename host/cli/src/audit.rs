@@ -10,8 +10,7 @@ use hermes_runtime::injection::audit::{Entry, Reader, Verification};
 const BROKEN: u8 = 10;
 
 pub(crate) fn run(arguments: &Arguments, command: &AuditCommand) -> Result<u8, Failure> {
-    let setup = setup::load(arguments)?;
-    let reader = Reader::open(&setup.loaded.config.state_dir)?;
+    let reader = Reader::open(&setup::state_dir(arguments)?)?;
     let format = arguments.output.format();
     match command {
         AuditCommand::List { limit } => list(&reader, *limit, format),
@@ -65,7 +64,8 @@ fn time(ms: u64) -> String {
 }
 
 fn show(reader: &Reader, prefix: &str, format: Format) -> Result<u8, Failure> {
-    let call_id = reader.find(prefix)?.ok_or_else(|| Failure::unknown(format!("no call's id begins with `{prefix}`")))?;
+    let call_id =
+        reader.find(prefix)?.ok_or_else(|| Failure::unknown(format!("no call's id begins with `{prefix}`")))?;
     let entries = reader.show(&call_id)?;
     match format {
         Format::Json | Format::Ndjson => output::document(&entries, format),
@@ -80,7 +80,13 @@ fn show_text(entry: &Entry) {
     output::line(&printable_lines(&one_line(entry)));
     for step in &record.steps {
         let reason = step.reason.as_ref().map(|reason| format!(" · {reason}")).unwrap_or_default();
-        output::line(&format!("  {} {:<11} {:>8} µs  {}{reason}", step.step.number(), step.step.name(), step.us, step.verdict));
+        output::line(&format!(
+            "  {} {:<11} {:>8} µs  {}{reason}",
+            step.step.number(),
+            step.step.name(),
+            step.us,
+            step.verdict
+        ));
     }
     let facts = &record.facts;
     let rows = [
@@ -114,11 +120,15 @@ fn verify(verification: &Verification, format: Format) -> Result<u8, Failure> {
         Format::Json | Format::Ndjson => output::document(verification, format),
         Format::Text => {
             match &verification.broken {
-                None => output::line(&format!("{} records, unbroken; head {}", verification.records, verification.head)),
+                None => {
+                    output::line(&format!("{} records, unbroken; head {}", verification.records, verification.head))
+                }
                 Some((seq, why)) => output::line(&format!("record {seq} is not what was written: {why}")),
             }
             for call_id in &verification.unknown {
-                output::line(&format!("call {call_id} was about to run and has no outcome: what came of it is unknown"));
+                output::line(&format!(
+                    "call {call_id} was about to run and has no outcome: what came of it is unknown"
+                ));
             }
         }
     }

@@ -140,7 +140,11 @@ fn from_pairs(pairs: &[String]) -> Result<String, Failure> {
     let mut members = Vec::new();
     for pair in pairs {
         let wrong = || Failure::usage(format!("`{pair}` is neither key=text nor key:=JSON"));
-        let (key, value) = pair.split_once('=').ok_or_else(wrong)?;
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(Failure::usage(format!(
+                "`{pair}` is not of the form key=text or key:=JSON, such as `path={pair}`"
+            )));
+        };
         let (key, value) = match key.strip_suffix(':') {
             Some(key) => {
                 let json: Box<RawValue> = serde_json::from_str(value).map_err(|_| wrong())?;

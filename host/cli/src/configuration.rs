@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 pub(crate) fn run(arguments: &Arguments, command: &ConfigCommand) -> Result<u8, Failure> {
     let ConfigCommand::Show { origin } = command;
-    let setup = setup::load(arguments)?;
+    let mut setup = setup::load(arguments)?;
+    setup.loaded.config = setup.loaded.config.with_own_places_protected();
     let settings = flatten(&setup.loaded);
     let format = arguments.output.format();
     if format != Format::Text {
-        let origins = settings.iter().map(|(key, value, origin)| {
-            json!({ "key": key, "value": value, "origin": said(origin) })
-        });
+        let origins =
+            settings.iter().map(|(key, value, origin)| json!({ "key": key, "value": value, "origin": said(origin) }));
         let values: Map<String, Value> = settings.iter().map(|(key, value, _)| (key.clone(), value.clone())).collect();
         let document = if *origin { origins.collect() } else { Value::Object(values) };
         output::document(&document, format);
@@ -36,7 +36,12 @@ fn flatten(loaded: &Loaded) -> Vec<(String, Value, Origin)> {
         let set = loaded.origins.get(key).or_else(|| loaded.origins.get(key.split('.').next().unwrap_or_default()));
         set.cloned().unwrap_or(Origin::Default)
     };
-    rows.into_iter().map(|(key, value)| { let origin = origin(&key); (key, value, origin) }).collect()
+    rows.into_iter()
+        .map(|(key, value)| {
+            let origin = origin(&key);
+            (key, value, origin)
+        })
+        .collect()
 }
 
 fn walk(prefix: &str, value: &Value, rows: &mut Vec<(String, Value)>) {
@@ -51,7 +56,7 @@ fn walk(prefix: &str, value: &Value, rows: &mut Vec<(String, Value)>) {
     }
 }
 
-fn said(origin: &Origin) -> String {
+pub(crate) fn said(origin: &Origin) -> String {
     match origin {
         Origin::Flag => "command line".into(),
         Origin::Environment => "environment".into(),

@@ -28,7 +28,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let mut checks = Vec::new();
     let mut add = |what, verdict, found: String| checks.push(Check { what, verdict, found });
     let setup = setup::load(arguments)?;
-    let files: Vec<String> = setup.files.iter().map(|origin| format!("{origin:?}")).collect();
+    let files: Vec<String> = setup.files.iter().map(crate::configuration::said).collect();
     let files = if files.is_empty() { "none; the safe defaults are in force".to_owned() } else { files.join(", ") };
     add("configuration", Verdict::Ok, files);
     match &setup.no_workspace {
@@ -38,10 +38,15 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let caller = identity::caller(arguments, &setup.loaded.config)?;
     add("identity", Verdict::Ok, format!("{} in role {}", caller.id, caller.role));
     let terminal = Terminal::open().is_some();
-    let asked = if terminal { "this terminal can be asked" } else { "no terminal: calls that need a person are refused" };
+    let asked =
+        if terminal { "this terminal can be asked" } else { "no terminal: calls that need a person are refused" };
     add("approval", if terminal { Verdict::Ok } else { Verdict::Note }, asked.into());
     match BUILT_IN.len() {
-        0 => add("built-in plugins", Verdict::Fault, "none; build them with `./just plugins`, then build this program".into()),
+        0 => add(
+            "built-in plugins",
+            Verdict::Fault,
+            "none; build them with `./just plugins`, then build this program".into(),
+        ),
         count => add("built-in plugins", Verdict::Ok, count.to_string()),
     }
     let state = setup.loaded.config.state_dir.clone();
@@ -49,12 +54,14 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
     match Runtime::start(setup.loaded.config, BUILT_IN, None) {
         Ok(runtime) => {
             let tools = runtime.registry().tools().count();
-            add("engine", Verdict::Ok, format!("{} adapters, {tools} tools", runtime.adapters().all().count()));
+            add("engine", Verdict::Ok, format!("adapters: {}, tools: {tools}", runtime.adapters().all().count()));
             for fault in runtime.faults() {
                 add("plugins and tools", Verdict::Fault, fault.to_string());
             }
             match runtime.layers().await {
-                Ok(layers) => layers.into_iter().for_each(|layer| add("sandbox", Verdict::Ok, format!("{}: {}", layer.name, layer.state))),
+                Ok(layers) => layers
+                    .into_iter()
+                    .for_each(|layer| add("sandbox", Verdict::Ok, format!("{}: {}", layer.name, layer.state))),
                 Err(why) => add("sandbox", Verdict::Fault, why),
             }
             let written = runtime.flush().await;

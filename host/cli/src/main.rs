@@ -10,7 +10,9 @@ mod configuration;
 mod doctor;
 mod failure;
 mod identity;
+mod log;
 mod output;
+mod run;
 mod setup;
 mod terminal;
 mod tools;
@@ -29,8 +31,9 @@ fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     hermes_runtime::helper_main();
     let arguments = Arguments::parse();
-    start_log(&arguments);
+    let log = log::start(&arguments);
     let ended = run(&arguments);
+    log.finish();
     match ended {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<u8, Failure> {
     match &arguments.command {
         Command::Call(call) => on_runtime(call::run(arguments, call)),
+        Command::Run => on_runtime(run::run(arguments)),
         Command::Tools(command) => on_runtime(tools::run(arguments, command)),
         Command::Audit(command) => audit::run(arguments, command),
         Command::Config(command) => configuration::run(arguments, command),
@@ -77,17 +81,4 @@ fn man(dir: Option<&std::path::Path>) -> Result<u8, Failure> {
         None => clap_mangen::Man::new(Arguments::command()).render(&mut std::io::stdout()).map_err(failed)?,
     }
     Ok(0)
-}
-
-/// Logs go to standard error; `HERMES_LOG` chooses what is in them.
-fn start_log(arguments: &Arguments) {
-    let level = if arguments.verbose { "info" } else { "error" };
-    let filter = tracing_subscriber::EnvFilter::try_from_env("HERMES_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(output::colours(&std::io::stderr()))
-        .without_time()
-        .init();
 }

@@ -50,7 +50,11 @@ fn text_envelope(envelope: &Envelope) {
     match &envelope.error {
         None => eprintln!("{}", err.dim(&format!("ok · {}", printable_lines(&tail)))),
         Some(error) => {
-            eprintln!("{} {}", err.bold(&format!("{} {}:", error.code, error.kind.name())), printable_lines(&error.message));
+            eprintln!(
+                "{} {}",
+                err.bold(&format!("{} {}:", error.code, error.kind.name())),
+                printable_lines(&error.message)
+            );
             for problem in &error.problems {
                 let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
                 let path = if problem.path.is_empty() { "/" } else { &problem.path };
@@ -151,7 +155,8 @@ impl Snippet {
         let text = std::fs::read_to_string(&fault.file).ok().filter(|_| fault.line > 0);
         let at = text.as_ref().map(|text| {
             let line_start: usize = text.split_inclusive('\n').take(fault.line - 1).map(str::len).sum();
-            line_start + text[line_start..].chars().take(fault.column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
+            line_start
+                + text[line_start..].chars().take(fault.column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
         });
         let place = if text.is_none() { format!("{}: ", fault.file.display()) } else { String::new() };
         Snippet {

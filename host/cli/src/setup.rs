@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// Folders that hold a system or many people's files; no workspace.
 const SYSTEM: &[&str] = &[
-    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
-    "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var",
+    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt", "/proc", "/root",
+    "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var",
 ];
 
 /// The settings in force and what was noticed while they were put together.
@@ -24,28 +24,42 @@ pub(crate) struct Setup {
     pub(crate) no_workspace: Option<String>,
 }
 
+/// The state folder that the user's and the system's configuration name, whatever a project says.
+pub(crate) fn state_dir(arguments: &Arguments) -> Result<PathBuf, Failure> {
+    let folders = Folders::of_this_user()?;
+    let sources = own_sources(arguments, &folders)?;
+    Ok(Config::load(Config::new(&folders.state, &folders.cache), &sources)?.config.state_dir)
+}
+
+/// The system's and the user's configuration.
+fn own_sources(arguments: &Arguments, folders: &Folders) -> Result<Vec<Source>, Failure> {
+    let system = read(Path::new("/etc/hermes-dispatch/config.toml"), Origin::System)?;
+    let user = match &arguments.config {
+        Some(file) => {
+            let file = absolute(file)?;
+            let missing = || Failure::usage(format!("there is no configuration file `{}`", file.display()));
+            Some(read(&file, Origin::User)?.ok_or_else(missing)?)
+        }
+        None => read(&folders.config.join("config.toml"), Origin::User)?,
+    };
+    Ok(system.into_iter().chain(user).collect())
+}
+
 /// Reads all configuration and grants the workspace.
 pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
     let folders = Folders::of_this_user()?;
     let workspace = workspace(arguments)?;
-    let mut sources = vec![];
-    sources.extend(read(Path::new("/etc/hermes-dispatch/config.toml"), Origin::System)?);
-    let user = match &arguments.config {
-        Some(file) => {
-            let file = absolute(file)?;
-            Some(read(&file, Origin::User)?.ok_or_else(|| Failure::usage(format!("there is no configuration file `{}`", file.display())))?)
-        }
-        None => read(&folders.config.join("config.toml"), Origin::User)?,
-    };
+    let mut sources = own_sources(arguments, &folders)?;
     let mut base = Config::new(&folders.state, &folders.cache);
     base.protected.extend([folders.config.clone(), "/etc/hermes-dispatch".into()]);
-    let user_file = user.as_ref().map(file_of);
-    base.protected.extend(user_file.clone());
-    sources.extend(user);
+    let own: Vec<PathBuf> = sources.iter().map(file_of).collect();
+    base.protected.extend(own.clone());
     if let Ok(folder) = &workspace {
         base.protected.insert(folder.join("hermes.toml"));
         let project = folder.join("hermes.toml");
-        if user_file.as_deref() != Some(&project) && let Some(mut source) = read(&project, Origin::Project)? {
+        if !own.contains(&project)
+            && let Some(mut source) = read(&project, Origin::Project)?
+        {
             source.trusted = trust::is_trusted(&folders.state, folder, &source.text);
             sources.push(source);
         }
@@ -59,7 +73,7 @@ pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
     }
     for text in &arguments.grant {
         let (name, wanted) = parse_grant(text)?;
-        identity::allow_grant(&loaded.config, &name, &wanted)?;
+        identity::allow_grant(arguments, &loaded.config, &name, &wanted)?;
         grant(&mut loaded, &name, wanted);
     }
     Ok(Setup { loaded, files, no_workspace })
@@ -79,6 +93,21 @@ pub(crate) fn start(setup: Setup) -> Result<Arc<Runtime>, Failure> {
     Ok(Arc::new(runtime))
 }
 
+/// Starts the runtime where nobody looks on. What is wrong goes to the log, which never blocks, and nobody is asked.
+pub(crate) fn start_unattended(setup: Setup) -> Result<Arc<Runtime>, Failure> {
+    if BUILT_IN.is_empty() {
+        tracing::warn!("this program was built without components");
+    }
+    if let Some(why) = &setup.no_workspace {
+        tracing::warn!("{why}");
+    }
+    let runtime = Runtime::start(setup.loaded.config, BUILT_IN, None)?;
+    for fault in runtime.faults() {
+        tracing::warn!("{fault}");
+    }
+    Ok(Arc::new(runtime))
+}
+
 fn grant(loaded: &mut Loaded, name: &str, grant: Grant) {
     loaded.origins.insert(format!("grants.{name}.path"), Origin::Flag);
     loaded.origins.insert(format!("grants.{name}.mode"), Origin::Flag);
@@ -93,18 +122,27 @@ fn parse_grant(text: &str) -> Result<(String, Grant), Failure> {
         (None, Some(path)) => (path, Access::ReadOnly),
         (None, None) => (rest, Access::ReadOnly),
     };
-    let good = !name.is_empty() && !name.contains('/') && !path.is_empty();
-    good.then_some(()).ok_or_else(wrong)?;
+    if path.is_empty() {
+        return Err(wrong());
+    }
+    if let Some(fault) = hermes_runtime::config::bad_grant_name(name) {
+        return Err(Failure::usage(fault.to_string()));
+    }
+    if name == Config::WORKSPACE {
+        return Err(Failure::usage("the workspace is named by `--workspace DIR`, not by `--grant`"));
+    }
     Ok((name.to_owned(), Grant { path: absolute(Path::new(path))?, mode }))
 }
 
 /// The workspace, or why there is none.
 fn workspace(arguments: &Arguments) -> Result<Result<PathBuf, String>, Failure> {
     let folder = match &arguments.workspace {
-        Some(folder) => folder.canonicalize().map_err(|error| {
-            Failure::usage(format!("the workspace `{}` cannot be used: {error}", folder.display()))
-        })?,
-        None => std::env::current_dir().map_err(|error| Failure::usage(format!("the current folder is gone: {error}")))?,
+        Some(folder) => folder
+            .canonicalize()
+            .map_err(|error| Failure::usage(format!("the workspace `{}` cannot be used: {error}", folder.display())))?,
+        None => {
+            std::env::current_dir().map_err(|error| Failure::usage(format!("the current folder is gone: {error}")))?
+        }
     };
     let home = std::env::home_dir();
     let is_system = SYSTEM.iter().any(|system| folder == Path::new(system));

@@ -38,7 +38,9 @@ impl Approver for Terminal {
     fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
         Box::pin(async move {
             let text = question(request);
-            let Some(terminal) = Terminal::open() else { return Answer::Nobody };
+            let Some(terminal) = Terminal::open() else {
+                return Answer::Nobody;
+            };
             // A thread of its own, so that a person who never answers holds up nothing; the process ends it.
             let (sender, answer) = tokio::sync::oneshot::channel();
             let asking = std::thread::Builder::new().name("hermes-terminal".into()).spawn(move || {

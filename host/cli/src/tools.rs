@@ -68,7 +68,12 @@ fn show(tool: &Tool, format: Format) {
     match format {
         Format::Json | Format::Ndjson => output::document(&document, format),
         Format::Text => {
-            output::line(&format!("{} {}\n{}\n", tool.name, tool.version, crate::terminal::printable_lines(&tool.description)));
+            output::line(&format!(
+                "{} {}\n{}\n",
+                tool.name,
+                tool.version,
+                crate::terminal::printable_lines(&tool.description)
+            ));
             for (name, field) in &tool.input.fields {
                 let type_ = field.type_.map(|type_| format!("{type_:?}").to_lowercase()).unwrap_or_default();
                 let need = match (&field.default, field.required) {
@@ -80,7 +85,8 @@ fn show(tool: &Tool, format: Format) {
                 let description = property["description"].as_str().unwrap_or_default();
                 output::line(&format!("  {name:<18} {type_:<8} {need:<16} {}", printable(description)));
             }
-            let join = |roles: &std::collections::BTreeSet<String>| roles.iter().cloned().collect::<Vec<_>>().join(", ");
+            let join =
+                |roles: &std::collections::BTreeSet<String>| roles.iter().cloned().collect::<Vec<_>>().join(", ");
             output::line(&format!("\nroles     {}", join(&tool.required_roles)));
             if !tool.denied_roles.is_empty() {
                 output::line(&format!("refuses   {}", join(&tool.denied_roles)));

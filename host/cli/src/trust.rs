@@ -3,9 +3,9 @@
 
 use crate::args::{Arguments, TrustArguments};
 use crate::failure::Failure;
+use crate::output;
 use crate::setup::Folders;
 use crate::terminal::Terminal;
-use crate::output;
 use hermes_runtime::call::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,11 +35,15 @@ pub(crate) fn run(arguments: &Arguments, command: &TrustArguments) -> Result<u8,
     let folders = Folders::of_this_user()?;
     let folder = match &arguments.workspace {
         Some(folder) => folder.clone(),
-        None => std::env::current_dir().map_err(|error| Failure::usage(format!("the current folder is gone: {error}")))?,
+        None => {
+            std::env::current_dir().map_err(|error| Failure::usage(format!("the current folder is gone: {error}")))?
+        }
     };
     let folder = folder.canonicalize().map_err(|error| Failure::usage(format!("`{}`: {error}", folder.display())))?;
     let Some(terminal) = Terminal::open() else {
-        return Err(Failure::denied("trusting a project needs a person at a terminal"));
+        return Err(Failure::denied(
+            "trusting a project needs a person at a terminal; run `hermes-dispatch trust` in the project's folder yourself",
+        ));
     };
     let mut trusted = read(&folders.state)?;
     if command.revoke {
@@ -51,13 +55,21 @@ pub(crate) fn run(arguments: &Arguments, command: &TrustArguments) -> Result<u8,
     let project = folder.join("hermes.toml");
     let text = std::fs::read_to_string(&project)
         .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", project.display())))?;
-    let files = files(&folder, &text).map_err(|error| Failure::usage(format!("the project cannot be read: {error}")))?;
+    let files =
+        files(&folder, &text).map_err(|error| Failure::usage(format!("the project cannot be read: {error}")))?;
+    if files.is_empty() {
+        return Err(Failure::usage(format!(
+            "`{}` names no plugin and no tool, so there is nothing to trust",
+            project.display()
+        )));
+    }
     output::line(&format!("{} names these files:", project.display()));
     files.iter().for_each(|file| output::line(&format!("  {}", file.display())));
     if !terminal.confirm("Have you read them, and may they decide which tools there are?") {
         return Err(Failure::denied("nothing was changed"));
     }
-    let digest = digest(&text, &files).map_err(|error| Failure::usage(format!("the project cannot be read: {error}")))?;
+    let digest =
+        digest(&text, &files).map_err(|error| Failure::usage(format!("the project cannot be read: {error}")))?;
     trusted.projects.insert(folder.clone(), digest);
     write(&folders.state, &trusted)?;
     output::line(&format!("`{}` is trusted as it is now; a change takes the trust back", folder.display()));
@@ -91,8 +103,11 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
         for entry in std::fs::read_dir(path)? {
             collect(&entry?.path(), files)?;
         }
-    } else {
-        files.push(path.to_owned());
+        return Ok(());
+    }
+    match path.symlink_metadata() {
+        Ok(_) => files.push(path.to_owned()),
+        Err(error) => return Err(std::io::Error::new(error.kind(), format!("`{}`: {error}", path.display()))),
     }
     Ok(())
 }
@@ -120,7 +135,8 @@ fn read(state: &Path) -> Result<Trusted, Failure> {
 }
 
 fn write(state: &Path, trusted: &Trusted) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::unavailable(format!("`{}` cannot be written: {error}", file(state).display()));
+    let failed =
+        |error: std::io::Error| Failure::unavailable(format!("`{}` cannot be written: {error}", file(state).display()));
     let text = toml::to_string(trusted).map_err(|error| Failure::internal(error.to_string()))?;
     let partial = state.join(format!("trust.toml.{}", std::process::id()));
     let save = || {

@@ -36,16 +36,10 @@ async fn measure() -> Vec<Row> {
     let mut rows = Vec::new();
     let runtime = start(house.path(), 10);
     let noop = bare::Bare::new(include_str!("noop.wat").as_bytes(), None).await;
-    let (ours_noop, bare_noop) = in_turns(
-        async || drop(ours(&runtime, "noop", json!({})).await),
-        async || noop.call("noop", "{}").await,
-    )
-    .await;
+    let (ours_noop, bare_noop) =
+        in_turns(async || drop(ours(&runtime, "noop", json!({})).await), async || noop.call("noop", "{}").await).await;
     rows.push(Row {
-        name: "no-op, whole ÷ bare".into(),
-        ours: ours_noop,
-        reference: Some(bare_noop),
-        target: "≤ 2.0",
+        name: "no-op, whole ÷ bare".into(), ours: ours_noop, reference: Some(bare_noop), target: "≤ 2.0"
     });
 
     let file = house.path().join("work/file.txt");
@@ -54,7 +48,14 @@ async fn measure() -> Vec<Row> {
     let reading = bare::Bare::new(&component, Some(house.path().join("work"))).await;
     let (ours_reading, bare_reading) = in_turns(
         async || drop(ours(&runtime, "file_read", json!({ "path": "/workspace/file.txt" })).await),
-        async || reading.call("file_read", r#"{"encoding":"auto","line_numbers":false,"path":"/workspace/file.txt","with_digest":false}"#).await,
+        async || {
+            reading
+                .call(
+                    "file_read",
+                    r#"{"encoding":"auto","line_numbers":false,"path":"/workspace/file.txt","with_digest":false}"#,
+                )
+                .await
+        },
     )
     .await;
     rows.push(Row {
@@ -68,7 +69,12 @@ async fn measure() -> Vec<Row> {
         let runtime = start(house.path(), count);
         assert_eq!(runtime.registry().tools().count(), count + 4);
         let ours = host_part(&runtime).await;
-        rows.push(Row { name: format!("steps 1–4, 6, 7 with {count} tools"), ours, reference: None, target: "≤ 40 µs, flat" });
+        rows.push(Row {
+            name: format!("steps 1–4, 6, 7 with {count} tools"),
+            ours,
+            reference: None,
+            target: "≤ 40 µs, flat",
+        });
     }
     rows
 }

@@ -3,7 +3,11 @@
 //! ```sh
 //! cargo run --example embed -- PLUGIN_FOLDER DIRECTORY
 //! ```
-#![allow(clippy::print_stdout, reason = "an example shows its answer")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a program shows its answer and has a place for state"
+)]
 
 use hermes_runtime::config::{Access, Config};
 use hermes_runtime::{Call, Runtime};
@@ -17,6 +21,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .grant(Config::WORKSPACE, directory, Access::ReadOnly)
         .plugin(plugins);
     let runtime = Runtime::start(config, &[], None)?;
+    runtime.faults().iter().for_each(|fault| eprintln!("{fault}"));
     let call = Call::new("file_list", serde_json::json!({ "path": "/workspace" })).role("Builder");
     let envelope = runtime.call(call).await.envelope;
     println!("{}", serde_json::to_string_pretty(&envelope)?);

@@ -8,7 +8,7 @@ use std::fmt::Write;
 const EXACT: u64 = 1 << 53;
 
 /// A value in canonical form: keys sorted by UTF-16 units, no white space, numbers as ECMAScript writes them.
-pub fn to_string(value: &Value) -> String {
+pub(crate) fn to_string(value: &Value) -> String {
     let mut text = String::with_capacity(128);
     write_value(&mut text, value);
     text

@@ -1,10 +1,8 @@
 //! What has the operator set, and where does each setting come from? System, user and project files become one
 //! [`Config`]. Must not decide about calls.
-
-mod process;
+#![expect(clippy::disallowed_methods, reason = "the configuration knows where granted and protected places really are")]
 
 use crate::document::{self, Fault, Faults};
-pub use process::ProcessSettings;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -101,7 +99,34 @@ pub struct Ceiling {
     /// Calls of a component to the host.
     pub host_calls: u64,
     /// Calls that run at the same time; further ones wait.
-    pub concurrent_calls: u32,
+    pub concurrent_calls: u64,
+}
+
+/// The keys of `[ceiling]` in a file; each counts on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum CeilingKey {
+    Fuel,
+    MemoryMb,
+    TimeoutMs,
+    OutputBytes,
+    LogBytes,
+    HostCalls,
+    ConcurrentCalls,
+}
+
+impl Ceiling {
+    fn at(&mut self, key: CeilingKey) -> &mut u64 {
+        match key {
+            CeilingKey::Fuel => &mut self.fuel,
+            CeilingKey::MemoryMb => &mut self.memory_mb,
+            CeilingKey::TimeoutMs => &mut self.timeout_ms,
+            CeilingKey::OutputBytes => &mut self.output_bytes,
+            CeilingKey::LogBytes => &mut self.log_bytes,
+            CeilingKey::HostCalls => &mut self.host_calls,
+            CeilingKey::ConcurrentCalls => &mut self.concurrent_calls,
+        }
+    }
 }
 
 impl Default for Ceiling {
@@ -119,16 +144,22 @@ impl Default for Ceiling {
 }
 
 /// How results are shaped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResultSettings {
-    /// Tokens that a result may have, unless its tool says otherwise.
-    pub budget_tokens: u32,
+    /// Tokens that any result may have. Without it a tool's own budget counts, or 8,000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_tokens: Option<u32>,
 }
 
-impl Default for ResultSettings {
-    fn default() -> ResultSettings {
-        ResultSettings { budget_tokens: 8000 }
+/// Tokens that a result may have when nobody says anything.
+const BUDGET_TOKENS: u32 = 8000;
+
+impl ResultSettings {
+    /// The budget of a tool's results, which may say one itself.
+    pub(crate) fn budget_of(&self, tool: Option<u32>) -> u32 {
+        let own = tool.or(self.budget_tokens).unwrap_or(BUDGET_TOKENS);
+        own.min(self.budget_tokens.unwrap_or(own))
     }
 }
 
@@ -143,6 +174,44 @@ pub struct ApprovalSettings {
 impl Default for ApprovalSettings {
     fn default() -> ApprovalSettings {
         ApprovalSettings { expires_seconds: 600 }
+    }
+}
+
+/// What programs that tools start get. A project's file may not set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProcessSettings {
+    /// The program that becomes the launcher: one that calls `helper_main` first. Without it, this program, if it has
+    /// called that.
+    pub helper: Option<PathBuf>,
+    /// Further folders with programs and libraries, shown to programs where they are, read-only.
+    pub system: Vec<PathBuf>,
+    /// Folders that come first on the search path.
+    pub path: Vec<PathBuf>,
+    /// Processes and threads of one program at the same time.
+    pub processes: u64,
+    /// Memory of one process, in MiB.
+    pub memory_mb: u64,
+    /// The largest file that a program may write, in MiB.
+    pub file_mb: u64,
+    /// Each private folder for temporary files, in MiB. It lies in memory.
+    pub temporary_mb: u64,
+    /// How much of the disk one program may use up before it is ended, in MiB. It is looked at several times a second.
+    pub disk_mb: u64,
+}
+
+impl Default for ProcessSettings {
+    fn default() -> ProcessSettings {
+        ProcessSettings {
+            helper: None,
+            system: Vec::new(),
+            path: Vec::new(),
+            processes: 256,
+            memory_mb: 4096,
+            file_mb: 1024,
+            temporary_mb: 256,
+            disk_mb: 2048,
+        }
     }
 }
 
@@ -176,7 +245,7 @@ struct ConfigFile {
     grants: BTreeMap<String, Grant>,
     roles: BTreeMap<String, Role>,
     situations: Option<Situations>,
-    ceiling: Option<Ceiling>,
+    ceiling: BTreeMap<CeilingKey, u64>,
     result: Option<ResultSettings>,
     approval: Option<ApprovalSettings>,
     process: Option<ProcessSettings>,
@@ -265,7 +334,7 @@ impl Config {
                 Err(fault) => faults.push(fault),
             }
         }
-        faults.extend(config.grants.iter().filter_map(|(name, _)| bad_grant_name(name)));
+        faults.extend(config.grants.keys().filter_map(|name| bad_grant_name(name)));
         match faults.is_empty() {
             true => Ok(Loaded { config, origins }),
             false => Err(Faults(faults)),
@@ -279,6 +348,37 @@ impl Config {
     pub fn grant(mut self, name: &str, path: impl Into<PathBuf>, mode: Access) -> Config {
         self.grants.insert(name.to_owned(), Grant { path: path.into(), mode });
         self
+    }
+
+    /// What the runtime itself lives on is part of no grant.
+    pub fn with_own_places_protected(mut self) -> Config {
+        let own = [&self.state_dir, &self.cache_dir];
+        let places = own.into_iter().chain(&self.plugin_folders).chain(&self.tool_folders);
+        self.protected.extend(places.cloned().collect::<Vec<_>>());
+        self
+    }
+
+    /// The grants as tools name them, with a leading slash.
+    pub(crate) fn virtual_grants(&self) -> BTreeSet<String> {
+        self.grants.keys().map(|name| format!("/{name}")).collect()
+    }
+
+    /// The protected places as tools would name them.
+    pub(crate) fn virtual_protected(&self) -> BTreeSet<String> {
+        let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let protected: Vec<PathBuf> = self.protected.iter().map(real).collect();
+        let mut places = BTreeSet::new();
+        for (name, grant) in &self.grants {
+            let root = real(&grant.path);
+            for place in &protected {
+                match place.strip_prefix(&root) {
+                    _ if root.starts_with(place) => drop(places.insert(format!("/{name}"))),
+                    Ok(rest) => drop(places.insert(format!("/{name}/{}", rest.display()))),
+                    Err(_) => {}
+                }
+            }
+        }
+        places
     }
 
     /// Adds a folder of plugins.
@@ -303,35 +403,70 @@ impl Source {
     }
 }
 
-fn bad_grant_name(name: &str) -> Option<Fault> {
-    let good = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
+/// What is wrong with the name of a grant, if anything is.
+pub fn bad_grant_name(name: &str) -> Option<Fault> {
+    let good = !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
     (!good).then(|| {
-        Fault::whole(Path::new("configuration"), format!("`{}` cannot be the name of a grant", document::printable(name)))
-            .hint("use small letters, digits, `_` and `-`")
+        Fault::whole(
+            Path::new("configuration"),
+            format!("`{}` cannot be the name of a grant", document::printable(name)),
+        )
+        .hint("use small letters, digits, `_` and `-`")
     })
 }
 
 /// What a project's file says although it may not.
 fn refused_keys(source: &Source) -> Vec<Fault> {
-    let Origin::Project(path) = &source.origin else { return Vec::new() };
-    let Ok(table) = source.text.parse::<toml::Table>() else { return Vec::new() };
+    let Origin::Project(path) = &source.origin else {
+        return Vec::new();
+    };
+    let Ok(table) = source.text.parse::<toml::Table>() else {
+        return Vec::new();
+    };
     let mut faults = Vec::new();
     for (key, value) in &table {
         if NARROWING.contains(&key.as_str()) {
             faults.extend(widening_completions(path, &source.text, key, value));
         } else if !TRUSTED.contains(&key.as_str()) {
             faults.push(
-                Fault::at_key(path, &source.text, key, format!("a project may not set `{key}`, which widens what tools may do"))
-                    .hint("set it in your own configuration; `hermes-dispatch config show --origin` names the file"),
+                Fault::at_key(
+                    path,
+                    &source.text,
+                    key,
+                    format!("a project may not set `{key}`, which widens what tools may do"),
+                )
+                .hint("set it in your own configuration; `hermes-dispatch config show --origin` names the file"),
+            );
+        } else if let Some(outside) = names_outside(value) {
+            faults.push(
+                Fault::at_key(path, &source.text, key, format!("`{outside}` is not beneath the project's folder"))
+                    .hint("name folders of the project by relative paths without `..`"),
             );
         } else if !source.trusted {
             faults.push(
-                Fault::at_key(path, &source.text, key, format!("`{key}` counts only in a project that a person trusts"))
-                    .hint("read the project's files, then run `hermes-dispatch trust` there, or remove the key"),
+                Fault::at_key(
+                    path,
+                    &source.text,
+                    key,
+                    format!("`{key}` counts only in a project that a person trusts"),
+                )
+                .hint("read the project's files, then run `hermes-dispatch trust` there, or remove the key"),
             );
         }
     }
     faults
+}
+
+/// A folder that a project names and that is not its own.
+fn names_outside(value: &toml::Value) -> Option<&str> {
+    let is_own = |name: &&str| {
+        Path::new(name)
+            .components()
+            .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir))
+            && !name.starts_with('~')
+    };
+    value.as_array().into_iter().flatten().filter_map(toml::Value::as_str).find(|name| !is_own(name))
 }
 
 fn widening_completions(path: &Path, text: &str, key: &str, value: &toml::Value) -> Vec<Fault> {
@@ -342,8 +477,13 @@ fn widening_completions(path: &Path, text: &str, key: &str, value: &toml::Value)
     let keys = tools.values().filter_map(toml::Value::as_table).flat_map(|completion| completion.keys());
     keys.filter(|key| *key != "denied_roles" && *key != "disabled")
         .map(|key| {
-            Fault::at_key(path, text, key, format!("a project may not set `{key}` of a tool, which widens who may use it"))
-                .hint("a project may set `denied_roles` and `disabled`; the rest belongs into your own configuration")
+            Fault::at_key(
+                path,
+                text,
+                key,
+                format!("a project may not set `{key}` of a tool, which widens who may use it"),
+            )
+            .hint("a project may set `denied_roles` and `disabled`; the rest belongs into your own configuration")
         })
         .collect()
 }
@@ -352,7 +492,7 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     let folder = source.folder();
     let project = matches!(source.origin, Origin::Project(_));
     let at = |path: PathBuf| folder.join(expand_home(path));
-    note_origins(source, origins);
+    note_origins(source, config, origins);
 
     config.state_dir = file.state_dir.map(at).unwrap_or_else(|| config.state_dir.clone());
     config.cache_dir = file.cache_dir.map(at).unwrap_or_else(|| config.cache_dir.clone());
@@ -365,12 +505,14 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     config.situations = file.situations.unwrap_or_else(|| config.situations.clone());
     config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
     config.process = file.process.unwrap_or_else(|| config.process.clone());
-    if let Some(ceiling) = file.ceiling {
-        config.ceiling = if project { lower(&config.ceiling, &ceiling) } else { ceiling };
+    for (key, value) in file.ceiling {
+        let known = config.ceiling.at(key);
+        *known = if project { value.min(*known) } else { value };
     }
     if let Some(result) = file.result {
-        let budget = if project { result.budget_tokens.min(config.result.budget_tokens) } else { result.budget_tokens };
-        config.result.budget_tokens = budget;
+        let known = config.result.budget_tokens;
+        let lowest = known.into_iter().chain(result.budget_tokens).min();
+        config.result.budget_tokens = if project { lowest } else { result.budget_tokens.or(known) };
     }
     for (tool, completion) in file.tools {
         complete(config.completions.entry(tool).or_default(), completion);
@@ -385,19 +527,7 @@ fn complete(known: &mut Completion, new: Completion) {
     known.required_roles = new.required_roles.or(known.required_roles.take());
 }
 
-fn lower(a: &Ceiling, b: &Ceiling) -> Ceiling {
-    Ceiling {
-        fuel: a.fuel.min(b.fuel),
-        memory_mb: a.memory_mb.min(b.memory_mb),
-        timeout_ms: a.timeout_ms.min(b.timeout_ms),
-        output_bytes: a.output_bytes.min(b.output_bytes),
-        log_bytes: a.log_bytes.min(b.log_bytes),
-        host_calls: a.host_calls.min(b.host_calls),
-        concurrent_calls: a.concurrent_calls.min(b.concurrent_calls),
-    }
-}
-
-fn note_origins(source: &Source, origins: &mut BTreeMap<String, Origin>) {
+fn note_origins(source: &Source, config: &Config, origins: &mut BTreeMap<String, Origin>) {
     fn walk(prefix: &str, value: &toml::Value, origin: &Origin, origins: &mut BTreeMap<String, Origin>) {
         match value.as_table().filter(|table| !table.is_empty()) {
             Some(table) => {
@@ -411,9 +541,16 @@ fn note_origins(source: &Source, origins: &mut BTreeMap<String, Origin>) {
             }
         }
     }
-    if let Ok(table) = source.text.parse::<toml::Table>() {
-        walk("", &toml::Value::Table(table), &source.origin, origins);
+    let Ok(mut table) = source.text.parse::<toml::Table>() else { return };
+    if let (Origin::Project(_), Some(toml::Value::Table(ceiling))) = (&source.origin, table.get_mut("ceiling")) {
+        // What a project does not lower is still what somebody else set.
+        let mut known = config.ceiling.clone();
+        ceiling.retain(|key, value| {
+            let key = CeilingKey::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(key));
+            key.is_ok_and(|key| value.as_integer().is_some_and(|value| (value as u64) < *known.at(key)))
+        });
     }
+    walk("", &toml::Value::Table(table), &source.origin, origins);
 }
 
 fn expand_home(path: PathBuf) -> PathBuf {
@@ -425,8 +562,12 @@ fn expand_home(path: PathBuf) -> PathBuf {
 
 /// Whether a name fits a pattern in which `*` stands for any text.
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
-    let Some((before, after)) = pattern.split_once('*') else { return pattern == name };
-    let Some(rest) = name.strip_prefix(before) else { return false };
+    let Some((before, after)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(rest) = name.strip_prefix(before) else {
+        return false;
+    };
     (0..=rest.len()).filter(|at| rest.is_char_boundary(*at)).any(|at| matches_pattern(after, &rest[at..]))
 }
 
@@ -464,7 +605,9 @@ mod tests {
 
     #[test]
     fn patterns_match_whole_names() {
-        assert!(matches_pattern("deploy_*", "deploy_v2") && matches_pattern("*", "") && matches_pattern("a*b*c", "a--b--c"));
+        assert!(
+            matches_pattern("deploy_*", "deploy_v2") && matches_pattern("*", "") && matches_pattern("a*b*c", "a--b--c")
+        );
         assert!(!matches_pattern("deploy", "deploy_v2") && !matches_pattern("a*b", "ab--"));
     }
 }

@@ -18,7 +18,6 @@ use crate::sandbox::{self, Execution, Run, Sandbox};
 use crate::validation;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,7 +73,8 @@ impl Runtime {
             Err(error) => return Injection::refused(error, &call_id, &call.tool),
         };
         trail.facts.tool = crate::document::excerpt(&call.tool, 200).into();
-        let mut metadata = Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
+        let mut metadata =
+            Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
         let mut durable = false;
         let ended = self.steps(&call, &mut trail, &mut metadata, &mut durable).await;
         metadata.tool = trail.facts.tool.to_string();
@@ -132,7 +132,7 @@ impl Runtime {
         metadata.usage = Some(usage);
         trail.facts.usage = Some(usage);
         trail.facts.log = log;
-        let budget = tool.budget_tokens.unwrap_or(self.config.result.budget_tokens);
+        let budget = self.config.result.budget_of(tool.budget_tokens);
         match trail.step(Step::Sandbox, outcome) {
             Ok(output) => {
                 let shaped = result::shape(tool, output, budget);
@@ -160,7 +160,8 @@ fn describe_adapter(adapter: &Adapter, trail: &mut Trail, metadata: &mut Metadat
 }
 
 fn note_shape(shaped: Shaped, metadata: &mut Metadata) -> Value {
-    metadata.truncated = shaped.truncation.is_some();
+    let cut_by_component = shaped.data.get("truncated").and_then(Value::as_bool).unwrap_or(false);
+    metadata.truncated = cut_by_component || shaped.truncation.is_some();
     metadata.truncation = shaped.truncation;
     metadata.tool_metadata = shaped.tool_metadata;
     metadata.warnings.extend(shaped.warnings);
@@ -184,14 +185,14 @@ impl Runtime {
         embedded: &[Embedded],
         approver: Option<Arc<dyn Approver>>,
     ) -> Result<Runtime, StartError> {
-        let config = with_own_places_protected(config);
+        let config = config.with_own_places_protected();
         let journal = Journal::open(&config.state_dir)?;
-        let places = places(&config);
+        let places = Places { grants: config.virtual_grants(), protected: config.virtual_protected() };
         let sandbox = Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?;
         let (plugins, mut faults) = read_plugins(&config, embedded);
         let mut adapters = Adapters::default();
         let mut manifests = Vec::new();
-        for plugin in plugins {
+        for plugin in plugins.into_iter().filter(|plugin| can_serve(plugin, &config)) {
             faults.extend(load_adapter(&sandbox, &plugin, &mut adapters));
             manifests.extend(plugin.tools);
         }
@@ -254,6 +255,11 @@ fn read_plugins(config: &Config, embedded: &[Embedded]) -> (Vec<Plugin>, Vec<Fau
     (plugins, faults)
 }
 
+/// Without a granted directory there is nothing that a tool for files could do.
+fn can_serve(plugin: &Plugin, config: &Config) -> bool {
+    !config.grants.is_empty() || !plugin.adapter.capabilities.iter().any(|capability| capability == "files")
+}
+
 fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> Vec<Fault> {
     let manifest = &plugin.adapter;
     let capabilities: BTreeSet<String> = manifest.capabilities.iter().cloned().collect();
@@ -262,7 +268,10 @@ fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> 
         Err(error) => {
             let why = error.to_string();
             adapters.insert_failed(&manifest.name, &manifest.names, &why);
-            return vec![Fault::whole(&plugin.file, format!("the component of adapter `{}` cannot be used: {why}", manifest.name))];
+            return vec![Fault::whole(
+                &plugin.file,
+                format!("the component of adapter `{}` cannot be used: {why}", manifest.name),
+            )];
         }
     };
     let adapter = Adapter {
@@ -278,33 +287,8 @@ fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> 
     taken.into_iter().map(fault).collect()
 }
 
-/// What the runtime itself lives on is part of no grant.
-fn with_own_places_protected(mut config: Config) -> Config {
-    let own = [&config.state_dir, &config.cache_dir];
-    let places: Vec<PathBuf> = own.into_iter().chain(&config.plugin_folders).chain(&config.tool_folders).cloned().collect();
-    config.protected.extend(places);
-    config
-}
-
 /// What no program sees: the places that are kept from tools, and what git would run on its own.
 fn hidden(places: &Places) -> Vec<String> {
     let hooks = places.grants.iter().map(|grant| format!("{grant}/.git/hooks"));
     places.protected.iter().cloned().chain(hooks).collect()
-}
-
-fn places(config: &Config) -> Places {
-    let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-    let mut places = Places::default();
-    for (name, grant) in &config.grants {
-        places.grants.insert(format!("/{name}"));
-        let root = real(&grant.path);
-        for protected in config.protected.iter().map(real) {
-            match (protected.strip_prefix(&root), root.starts_with(&protected)) {
-                (_, true) => drop(places.protected.insert(format!("/{name}"))),
-                (Ok(rest), false) => drop(places.protected.insert(format!("/{name}/{}", rest.display()))),
-                (Err(_), false) => {}
-            }
-        }
-    }
-    places
 }

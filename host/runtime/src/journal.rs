@@ -1,8 +1,8 @@
 //! What happened, in which order, and is it on disk? The only writer of records: a thread that commits in groups,
 //! shared by many processes through one SQLite file with one dense hash chain. Must not know what a record says.
+#![expect(clippy::disallowed_methods, reason = "the journal owns its folder")]
 
 use crate::call::{Caller, Digest, Situation};
-use crate::canonical;
 use crate::envelope::{Durability, Usage};
 use crate::error::{Error, Kind, Step};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
@@ -166,8 +166,7 @@ enum Message {
 impl Journal {
     /// Opens or makes the journal in a folder, which it keeps for its owner alone.
     pub fn open(folder: &Path) -> Result<Journal, OpenError> {
-        make_private_folder(folder)
-            .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
+        make_private_folder(folder).map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
         let path = folder.join("journal.db");
         let connection = connect(&path).map_err(|source| OpenError::Database { path: path.clone(), source })?;
         let (sender, receiver) = mpsc::channel(QUEUE);
@@ -307,7 +306,9 @@ impl Trail {
     /// Writes the outcome: waits for the disk if `durable`, else hands it to the writer.
     pub(crate) async fn finish(mut self, code: u16, error: Option<&Error>, durable: bool) -> Durability {
         let record = self.record(RecordKind::Outcome, Some((code, error)));
-        let Some(place) = self.place.take() else { return Durability::Failed };
+        let Some(place) = self.place.take() else {
+            return Durability::Failed;
+        };
         if !durable {
             place.send(Message::Write { record: Box::new(record), written: None });
             return Durability::Queued;
@@ -391,6 +392,9 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    use std::os::unix::fs::OpenOptionsExt;
+    // SQLite would make it readable for others, and gives its side files the same mode. If this fails, opening says why.
+    let _ = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_WAIT)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -410,7 +414,8 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
 
 /// Opens a journal for reading only.
 pub(crate) fn connect_for_reading(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let connection =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_WAIT)?;
     Ok(connection)
 }
@@ -443,7 +448,7 @@ fn write_until_closed(mut connection: Connection, mut receiver: mpsc::Receiver<M
 /// Records that are committed together. What could not be written stays for the next round.
 #[derive(Default)]
 struct Batch {
-    unwritten: Vec<Box<Record>>,
+    unwritten: Vec<Record>,
     waiting: Vec<oneshot::Sender<Result<(), String>>>,
     flushes: Vec<oneshot::Sender<bool>>,
 }
@@ -469,7 +474,7 @@ impl Batch {
     fn put(&mut self, message: Message) {
         match message {
             Message::Write { record, written } => {
-                self.unwritten.push(record);
+                self.unwritten.push(*record);
                 self.waiting.extend(written);
             }
             Message::Flush { done } => self.flushes.push(done),
@@ -494,7 +499,7 @@ impl Batch {
     }
 }
 
-fn insert(connection: &mut Connection, records: &[Box<Record>]) -> rusqlite::Result<()> {
+fn insert(connection: &mut Connection, records: &[Record]) -> rusqlite::Result<()> {
     if records.is_empty() {
         return Ok(());
     }
@@ -504,9 +509,8 @@ fn insert(connection: &mut Connection, records: &[Box<Record>]) -> rusqlite::Res
         let mut statement = transaction
             .prepare_cached("INSERT INTO records (seq, call_id, kind, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)")?;
         for record in records {
-            let value = serde_json::to_value(record)
+            let body = serde_json_canonicalizer::to_string(record)
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-            let body = canonical::to_string(&value);
             seq += 1;
             hash = chain(&hash, &body).bytes().to_vec();
             let kind = match record.kind {

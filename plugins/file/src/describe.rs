@@ -7,21 +7,9 @@ use crate::bindings::hermes::tool::types::ToolDescription;
 
 /// Name, description and schema of each tool.
 const TOOLS: [(&str, &str, &str); 4] = [
-    (
-        "file_read",
-        "Read a file, whole or a range of it",
-        include_str!("schema/file_read.json"),
-    ),
-    (
-        "file_write",
-        "Create, overwrite, extend a file or replace text in it",
-        include_str!("schema/file_write.json"),
-    ),
-    (
-        "file_search",
-        "Search a directory tree for text or names",
-        include_str!("schema/file_search.json"),
-    ),
+    ("file_read", "Read a file, whole or a range of it", include_str!("schema/file_read.json")),
+    ("file_write", "Create, overwrite, extend a file or replace text in it", include_str!("schema/file_write.json")),
+    ("file_search", "Search a directory tree for text or names", include_str!("schema/file_search.json")),
     ("file_list", "List a directory", include_str!("schema/file_list.json")),
 ];
 
@@ -58,11 +46,7 @@ mod tests {
         let inputs = serde_json::to_value(&manifest["tool"]["inputs"]).unwrap();
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for input in inputs.as_array().unwrap() {
-            let kind = if input["type"] == "enum" {
-                json!("string")
-            } else {
-                input["type"].clone()
-            };
+            let kind = if input["type"] == "enum" { json!("string") } else { input["type"].clone() };
             let mut property = json!({"type": kind, "description": input["description"]});
             for (key, value) in [
                 ("default", &input["default"]),
@@ -101,12 +85,7 @@ mod tests {
             let known: Vec<&str> = refusal.split('`').skip(3).step_by(2).collect();
             let (.., schema) = TOOLS.into_iter().find(|(name, ..)| *name == tool).unwrap();
             let schema: Value = serde_json::from_str(schema).unwrap();
-            let mut expect: Vec<&str> = schema["properties"]
-                .as_object()
-                .unwrap()
-                .keys()
-                .map(String::as_str)
-                .collect();
+            let mut expect: Vec<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
             let mut known = known;
             known.sort_unstable();
             expect.sort_unstable();
@@ -115,14 +94,8 @@ mod tests {
         // serde names all fields it knows when it meets another one.
         let other = r#"{"other": 1}"#;
         check("file_read", serde_json::from_str::<crate::read::Arguments>(other).err());
-        check(
-            "file_write",
-            serde_json::from_str::<crate::write::Arguments>(other).err(),
-        );
-        check(
-            "file_search",
-            serde_json::from_str::<crate::search::Arguments>(other).err(),
-        );
+        check("file_write", serde_json::from_str::<crate::write::Arguments>(other).err());
+        check("file_search", serde_json::from_str::<crate::search::Arguments>(other).err());
         check("file_list", serde_json::from_str::<crate::list::Arguments>(other).err());
     }
 }

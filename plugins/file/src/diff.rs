@@ -30,11 +30,7 @@ struct Place {
 /// The diff of `text` when each of `spans` becomes `new`. The spans are sorted and do not overlap.
 pub(crate) fn unified(path: &str, text: &str, spans: &[(usize, usize)], new: &str) -> String {
     let mut diff = format!("--- {path}\n+++ {path}\n");
-    let mut place = Place {
-        at: 0,
-        line: 1,
-        grown: 0,
-    };
+    let mut place = Place { at: 0, line: 1, grown: 0 };
     let mut rest = spans;
     let mut done = 0;
     while !rest.is_empty() && diff.len() < DIFF_LIMIT {
@@ -56,11 +52,7 @@ fn hunk<'a>(text: &'a str, spans: &[(usize, usize)], new: &str) -> Vec<Block<'a>
     let mut rest = spans;
     let mut size = 0;
     while let Some(block) = block(text, rest, new) {
-        if blocks
-            .last()
-            .is_some_and(|last| !shares_context(text, last.to, block.from))
-            || size > DIFF_LIMIT
-        {
+        if blocks.last().is_some_and(|last| !shares_context(text, last.to, block.from)) || size > DIFF_LIMIT {
             break;
         }
         rest = rest.get(block.done..).unwrap_or_default();
@@ -71,8 +63,7 @@ fn hunk<'a>(text: &'a str, spans: &[(usize, usize)], new: &str) -> Vec<Block<'a>
 }
 
 fn shares_context(text: &str, to: usize, from: usize) -> bool {
-    text.get(to..from)
-        .is_some_and(|between| between.lines().take(2 * CONTEXT + 1).count() <= 2 * CONTEXT)
+    text.get(to..from).is_some_and(|between| between.lines().take(2 * CONTEXT + 1).count() <= 2 * CONTEXT)
 }
 
 /// The whole lines around the first span, and around those that begin on the same lines.
@@ -103,13 +94,7 @@ fn block<'a>(text: &'a str, spans: &[(usize, usize)], new: &str) -> Option<Block
     line.push_str(text.get(at..to)?);
     let old = text.get(from..to)?.split_inclusive('\n').collect();
     let new = line.split_inclusive('\n').map(str::to_owned).collect();
-    Some(Block {
-        from,
-        to,
-        old,
-        new,
-        done,
-    })
+    Some(Block { from, to, old, new, done })
 }
 
 fn line_closed(line: &str) -> bool {
@@ -117,15 +102,11 @@ fn line_closed(line: &str) -> bool {
 }
 
 fn line_start(text: &str, at: usize) -> usize {
-    text.get(..at)
-        .and_then(|before| before.rfind('\n'))
-        .map_or(0, |at| at + 1)
+    text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
 }
 
 fn line_end(text: &str, at: usize) -> usize {
-    text.get(at..)
-        .and_then(|after| after.find('\n'))
-        .map_or(text.len(), |found| at + found + 1)
+    text.get(at..).and_then(|after| after.find('\n')).map_or(text.len(), |found| at + found + 1)
 }
 
 fn write_hunk(diff: &mut String, text: &str, blocks: &[Block], place: &mut Place) {
@@ -133,35 +114,20 @@ fn write_hunk(diff: &mut String, text: &str, blocks: &[Block], place: &mut Place
         return;
     };
     let before = text.get(..first.from).unwrap_or_default();
-    let skipped = before
-        .split_inclusive('\n')
-        .rev()
-        .take(CONTEXT)
-        .map(str::len)
-        .sum::<usize>();
+    let skipped = before.split_inclusive('\n').rev().take(CONTEXT).map(str::len).sum::<usize>();
     let from = first.from - skipped;
     let after = text.get(last.to..).unwrap_or_default();
     let to = last.to + after.split_inclusive('\n').take(CONTEXT).map(str::len).sum::<usize>();
     let old_lines = text.get(from..to).unwrap_or_default().split_inclusive('\n').count();
-    let more: i64 = blocks
-        .iter()
-        .map(|block| block.new.len() as i64 - block.old.len() as i64)
-        .sum();
+    let more: i64 = blocks.iter().map(|block| block.new.len() as i64 - block.old.len() as i64).sum();
     place.line += line_breaks(text, place.at, from) as i64;
     place.at = from;
     let (line, new_lines) = (place.line, old_lines as i64 + more);
-    diff.push_str(&format!(
-        "@@ -{line},{old_lines} +{},{new_lines} @@\n",
-        line + place.grown
-    ));
+    diff.push_str(&format!("@@ -{line},{old_lines} +{},{new_lines} @@\n", line + place.grown));
     place.grown += more;
     let mut at = from;
     for block in blocks {
-        push_lines(
-            diff,
-            ' ',
-            text.get(at..block.from).unwrap_or_default().split_inclusive('\n'),
-        );
+        push_lines(diff, ' ', text.get(at..block.from).unwrap_or_default().split_inclusive('\n'));
         push_lines(diff, '-', block.old.iter().copied());
         push_lines(diff, '+', block.new.iter().map(String::as_str));
         at = block.to;
@@ -200,12 +166,7 @@ mod tests {
         let ten: String = (1..=10).map(|n| format!("{n}\n")).collect();
         check(&ten, "5", "V", "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+V\n 6\n 7\n 8\n");
         check(&ten, "1\n", "", "@@ -1,4 +1,3 @@\n-1\n 2\n 3\n 4\n");
-        check(
-            &ten,
-            "5\n6",
-            "five\nand\nsix",
-            "@@ -2,8 +2,9 @@\n 2\n 3\n 4\n-5\n-6\n+five\n+and\n+six\n 7\n 8\n 9\n",
-        );
+        check(&ten, "5\n6", "five\nand\nsix", "@@ -2,8 +2,9 @@\n 2\n 3\n 4\n-5\n-6\n+five\n+and\n+six\n 7\n 8\n 9\n");
         check("a a\n", "a", "b", "@@ -1,1 +1,1 @@\n-a a\n+b b\n");
         check("a", "a", "b\nc", "@@ -1,1 +1,2 @@\n-a\n+b\n+c\n");
         check("a\nb\n", "a\n", "", "@@ -1,2 +1,1 @@\n-a\n b\n");
@@ -216,12 +177,7 @@ mod tests {
     fn joins_near_changes_and_parts_far_ones() {
         check("x\n1\n2\nx\n", "x", "y", "@@ -1,4 +1,4 @@\n-x\n+y\n 1\n 2\n-x\n+y\n");
         let far = format!("x\n{}x\n", "-\n".repeat(7));
-        check(
-            &far,
-            "x",
-            "y\nz",
-            "@@ -1,4 +1,5 @@\n-x\n+y\n+z\n -\n -\n -\n@@ -6,4 +7,5 @@\n -\n -\n -\n-x\n+y\n+z\n",
-        );
+        check(&far, "x", "y\nz", "@@ -1,4 +1,5 @@\n-x\n+y\n+z\n -\n -\n -\n@@ -6,4 +7,5 @@\n -\n -\n -\n-x\n+y\n+z\n");
     }
 
     #[test]

@@ -50,11 +50,7 @@ pub(crate) struct Form {
 /// Text, or bytes that are none.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Decoded {
-    Text {
-        text: String,
-        encoding: Encoding,
-        hints: Hints,
-    },
+    Text { text: String, encoding: Encoding, hints: Hints },
     Binary(Vec<u8>),
 }
 
@@ -80,26 +76,14 @@ impl Encoding {
 /// The encoding of a file that begins with `head`.
 pub(crate) fn form(choice: Choice, head: &[u8]) -> Form {
     let marked = match head {
-        [0xEF, 0xBB, 0xBF, ..] => Some(Form {
-            encoding: Encoding::Utf8,
-            mark: 3,
-        }),
-        [0xFF, 0xFE, ..] => Some(Form {
-            encoding: Encoding::Utf16Le,
-            mark: 2,
-        }),
-        [0xFE, 0xFF, ..] => Some(Form {
-            encoding: Encoding::Utf16Be,
-            mark: 2,
-        }),
+        [0xEF, 0xBB, 0xBF, ..] => Some(Form { encoding: Encoding::Utf8, mark: 3 }),
+        [0xFF, 0xFE, ..] => Some(Form { encoding: Encoding::Utf16Le, mark: 2 }),
+        [0xFE, 0xFF, ..] => Some(Form { encoding: Encoding::Utf16Be, mark: 2 }),
         _ => None,
     };
     let encoding = match choice {
         Choice::Auto => {
-            return marked.unwrap_or(Form {
-                encoding: Encoding::Utf8,
-                mark: 0,
-            });
+            return marked.unwrap_or(Form { encoding: Encoding::Utf8, mark: 0 });
         }
         Choice::Utf8 => Encoding::Utf8,
         Choice::Utf16Le => Encoding::Utf16Le,
@@ -107,9 +91,7 @@ pub(crate) fn form(choice: Choice, head: &[u8]) -> Form {
         Choice::Latin1 => Encoding::Latin1,
     };
     // A mark of another encoding is content to a caller who insists on this one.
-    marked
-        .filter(|form| form.encoding == encoding)
-        .unwrap_or(Form { encoding, mark: 0 })
+    marked.filter(|form| form.encoding == encoding).unwrap_or(Form { encoding, mark: 0 })
 }
 
 /// The byte order mark of an encoding.
@@ -147,10 +129,7 @@ pub(crate) fn encode(text: &str, encoding: Encoding) -> Result<Cow<'_, [u8]>, ch
         Encoding::Utf8 => Ok(Cow::Borrowed(text.as_bytes())),
         Encoding::Utf16Le => Ok(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
         Encoding::Utf16Be => Ok(text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
-        Encoding::Latin1 => text
-            .chars()
-            .map(|letter| u8::try_from(letter).map_err(|_| letter))
-            .collect(),
+        Encoding::Latin1 => text.chars().map(|letter| u8::try_from(letter).map_err(|_| letter)).collect(),
     }
 }
 
@@ -159,11 +138,7 @@ pub(crate) fn encode(text: &str, encoding: Encoding) -> Result<Cow<'_, [u8]>, ch
 pub(crate) fn readable(bytes: Vec<u8>, encoding: Encoding, choice: Choice, part: bool) -> Decoded {
     let bytes = match decode(bytes, encoding) {
         Ok(text) if memchr::memchr(0, text.as_bytes()).is_none() => {
-            return Decoded::Text {
-                text,
-                encoding,
-                hints: Hints::default(),
-            };
+            return Decoded::Text { text, encoding, hints: Hints::default() };
         }
         Ok(text) if encoding.width() == 1 && encoding != Encoding::Latin1 => text.into_bytes(),
         // What was decoded to a copy is given back in its encoding, which cannot fail.
@@ -171,23 +146,12 @@ pub(crate) fn readable(bytes: Vec<u8>, encoding: Encoding, choice: Choice, part:
         Err(bytes) => bytes,
     };
     if memchr::memchr(0, &bytes).is_some() {
-        return if part {
-            readable_with_holes(bytes, encoding)
-        } else {
-            Decoded::Binary(bytes)
-        };
+        return if part { readable_with_holes(bytes, encoding) } else { Decoded::Binary(bytes) };
     }
     if choice == Choice::Auto && encoding == Encoding::Utf8 && bytes.iter().all(|byte| is_printable(*byte)) {
         let text = bytes.into_iter().map(char::from).collect();
-        let hints = Hints {
-            guessed: true,
-            hole_bytes: 0,
-        };
-        return Decoded::Text {
-            text,
-            encoding: Encoding::Latin1,
-            hints,
-        };
+        let hints = Hints { guessed: true, hole_bytes: 0 };
+        return Decoded::Text { text, encoding: Encoding::Latin1, hints };
     }
     Decoded::Binary(bytes)
 }
@@ -203,14 +167,7 @@ fn readable_with_holes(bytes: Vec<u8>, encoding: Encoding) -> Decoded {
         None => return Decoded::Binary(bytes),
     };
     match decode(rest, encoding) {
-        Ok(text) => Decoded::Text {
-            text,
-            encoding,
-            hints: Hints {
-                guessed: false,
-                hole_bytes,
-            },
-        },
+        Ok(text) => Decoded::Text { text, encoding, hints: Hints { guessed: false, hole_bytes } },
         Err(_) => Decoded::Binary(bytes),
     }
 }
@@ -262,16 +219,8 @@ fn half_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> (usize, usize) {
     let (pairs, rest) = bytes.as_chunks::<2>();
     let first = pairs.first().map(|pair| unit(*pair));
     let last = pairs.last().map(|pair| unit(*pair));
-    let before = if first.is_some_and(|unit| (0xDC00..=0xDFFF).contains(&unit)) {
-        2
-    } else {
-        0
-    };
-    let after = if last.is_some_and(|unit| (0xD800..=0xDBFF).contains(&unit)) {
-        2
-    } else {
-        0
-    };
+    let before = if first.is_some_and(|unit| (0xDC00..=0xDFFF).contains(&unit)) { 2 } else { 0 };
+    let after = if last.is_some_and(|unit| (0xD800..=0xDBFF).contains(&unit)) { 2 } else { 0 };
     (before, after + rest.len())
 }
 
@@ -315,12 +264,7 @@ mod tests {
                 (got, expect) => panic!("{bytes:?}: got {got:?}, expected {expect:?}"),
             }
         };
-        check(
-            "h\u{e9}".as_bytes(),
-            Choice::Auto,
-            false,
-            Some(("h\u{e9}", Encoding::Utf8)),
-        );
+        check("h\u{e9}".as_bytes(), Choice::Auto, false, Some(("h\u{e9}", Encoding::Utf8)));
         check(b"a\0b", Choice::Auto, false, None);
         check(b"h\xE9 ho", Choice::Auto, false, Some(("h\u{e9} ho", Encoding::Latin1)));
         check(b"h\xE9 ho", Choice::Utf8, false, None);
@@ -330,12 +274,7 @@ mod tests {
         check(b"a\0\0\0", Choice::Utf16Le, false, None);
         check(&[0; 600], Choice::Auto, false, None);
         check(&[0; 600], Choice::Auto, true, Some(("[600 NUL bytes]", Encoding::Utf8)));
-        check(
-            &[&[0; 600][..], b"\nend"].concat(),
-            Choice::Auto,
-            true,
-            Some(("[600 NUL bytes]\nend", Encoding::Utf8)),
-        );
+        check(&[&[0; 600][..], b"\nend"].concat(), Choice::Auto, true, Some(("[600 NUL bytes]\nend", Encoding::Utf8)));
         check(&[&[0; 600][..], b"a\0"].concat(), Choice::Auto, true, None);
     }
 

@@ -56,22 +56,14 @@ fn hint(reason: Reason) -> Option<&'static str> {
 
 /// A failure of an operation that changes nothing.
 pub(crate) fn reading(failure: Failure) -> Error {
-    error(
-        kind(failure.reason),
-        Some(word(failure.reason)),
-        failure.message,
-        hint(failure.reason),
-    )
+    error(kind(failure.reason), Some(word(failure.reason)), failure.message, hint(failure.reason))
 }
 
 /// A failure of an operation that changes something. The interface undoes what it could not finish, except that a
 /// disk which fails or is full may have taken a part.
 pub(crate) fn writing(failure: Failure) -> Error {
     let request_sent = matches!(failure.reason, Reason::Io | Reason::NoSpace);
-    Error {
-        request_sent,
-        ..reading(failure)
-    }
+    Error { request_sent, ..reading(failure) }
 }
 
 /// The arguments contradict each other or make no sense, although each of them passed the schema.

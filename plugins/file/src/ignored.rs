@@ -35,10 +35,7 @@ impl Rules {
             let _ = builder.add_line(None, line);
         }
         match builder.build() {
-            Ok(own) => Rules(Some(Rc::new(Level {
-                own,
-                above: self.clone(),
-            }))),
+            Ok(own) => Rules(Some(Rc::new(Level { own, above: self.clone() }))),
             Err(_) => self.clone(),
         }
     }
@@ -72,20 +69,13 @@ mod tests {
     #[test]
     fn follows_the_rules_of_git() {
         let tree = Tree::new(&[
-            (
-                "/workspace/.gitignore",
-                b"*.log\n/target\nbuild/\n!keep.log\n# no rule\nsrc/*.tmp\n**/deep/x\n",
-            ),
+            ("/workspace/.gitignore", b"*.log\n/target\nbuild/\n!keep.log\n# no rule\nsrc/*.tmp\n**/deep/x\n"),
             ("/workspace/src/.gitignore", b"!special.log\ngen*\n"),
         ]);
         let top = Rules::default().enter(&tree, "/workspace");
         let src = top.enter(&tree, "/workspace/src");
         let check = |rules: &Rules, path: &str, is_directory, expect| {
-            assert_eq!(
-                rules.ignores(&format!("/workspace/{path}"), is_directory),
-                expect,
-                "{path}"
-            );
+            assert_eq!(rules.ignores(&format!("/workspace/{path}"), is_directory), expect, "{path}");
         };
         check(&top, "a.log", false, true);
         check(&top, "keep.log", false, false);

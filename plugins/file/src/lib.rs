@@ -46,12 +46,7 @@ impl Guest for Adapter {
             "file_write" => write::run(&Granted, &arguments(&call.args)?),
             "file_search" => search::run(&Granted, &arguments(&call.args)?),
             "file_list" => list::run(&Granted, &arguments(&call.args)?),
-            tool => Err(failure::error(
-                ErrorKind::InvalidInput,
-                None,
-                format!("no tool `{tool}` here"),
-                None,
-            )),
+            tool => Err(failure::error(ErrorKind::InvalidInput, None, format!("no tool `{tool}` here"), None)),
         }
     }
 
@@ -65,12 +60,7 @@ impl Guest for Adapter {
 fn arguments<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Error> {
     serde_json::from_str(json).map_err(|error| {
         let message = format!("the arguments do not fit this component: {error}");
-        failure::error(
-            ErrorKind::InvalidInput,
-            None,
-            message,
-            Some("compare the manifest with the adapter's own"),
-        )
+        failure::error(ErrorKind::InvalidInput, None, message, Some("compare the manifest with the adapter's own"))
     })
 }
 

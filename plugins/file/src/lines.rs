@@ -7,7 +7,7 @@ use crate::encoding::{self, Encoding, Form};
 use crate::files::{Failure, Source};
 
 /// The most that one answer holds, in bytes of the file. More is asked for by the next range.
-pub(crate) const TEXT_LIMIT: usize = 256 * 1024;
+pub(crate) const TEXT_LIMIT: usize = 64 * 1024;
 
 /// How far a file is searched for the first line of a range, in bytes. Beyond it bytes have to be named.
 pub(crate) const SCAN_LIMIT: u64 = 512 * 1024 * 1024;
@@ -46,12 +46,7 @@ pub(crate) fn range(source: &impl Source, form: Form, first: u64, limit: Option<
     let mut unfinished = false;
     while skip > 0 {
         if from >= SCAN_LIMIT {
-            return Ok(empty(
-                from,
-                End::OutOfReach {
-                    lines: first - 1 - skip,
-                },
-            ));
+            return Ok(empty(from, End::OutOfReach { lines: first - 1 - skip }));
         }
         bytes = source.read(from, TEXT_LIMIT as u32)?;
         match nth_newline(&bytes, form.encoding, skip) {
@@ -63,18 +58,9 @@ pub(crate) fn range(source: &impl Source, form: Form, first: u64, limit: Option<
             Err(found) => {
                 skip -= found;
                 from += bytes.len() as u64;
-                unfinished = if bytes.is_empty() {
-                    unfinished
-                } else {
-                    !ends_line(&bytes, form.encoding)
-                };
+                unfinished = if bytes.is_empty() { unfinished } else { !ends_line(&bytes, form.encoding) };
                 if bytes.len() < TEXT_LIMIT {
-                    return Ok(empty(
-                        from,
-                        End::Beyond {
-                            lines: first - 1 - skip + u64::from(unfinished),
-                        },
-                    ));
+                    return Ok(empty(from, End::Beyond { lines: first - 1 - skip + u64::from(unfinished) }));
                 }
             }
         }
@@ -82,16 +68,7 @@ pub(crate) fn range(source: &impl Source, form: Form, first: u64, limit: Option<
     if first > 1 && from >= size {
         return Ok(empty(from, End::Beyond { lines: first - 1 }));
     }
-    collect(
-        source,
-        form.encoding,
-        Window {
-            bytes,
-            from,
-            end: End::Complete,
-        },
-        limit,
-    )
+    collect(source, form.encoding, Window { bytes, from, end: End::Complete }, limit)
 }
 
 /// Reads on until the window has its lines, the file ends or the answer is full.
@@ -137,26 +114,14 @@ pub(crate) fn tail(source: &impl Source, form: Form, lines: u64) -> Result<Windo
     loop {
         if let Some(start) = last_lines(&bytes, form.encoding, lines) {
             bytes.drain(..start);
-            return Ok(Window {
-                bytes,
-                from: from + start as u64,
-                end: End::Complete,
-            });
+            return Ok(Window { bytes, from: from + start as u64, end: End::Complete });
         }
         if from <= floor {
-            return Ok(Window {
-                bytes,
-                from,
-                end: End::Complete,
-            });
+            return Ok(Window { bytes, from, end: End::Complete });
         }
         if bytes.len() >= TEXT_LIMIT {
             let start = cut_start(&mut bytes, form.encoding);
-            return Ok(Window {
-                bytes,
-                from: from + start as u64,
-                end: End::Cut,
-            });
+            return Ok(Window { bytes, from: from + start as u64, end: End::Cut });
         }
         let length = (bytes.len().max(TAIL_BLOCK) as u64).min(from - floor);
         from -= length;
@@ -174,25 +139,13 @@ pub(crate) fn bytes(source: &impl Source, form: Form, offset: u64, length: u32) 
     if offset >= size && size > 0 {
         return Ok(empty(offset, End::Beyond { lines: 0 }));
     }
-    let offset = if offset < floor {
-        floor
-    } else {
-        (offset - floor) / width * width + floor
-    };
+    let offset = if offset < floor { floor } else { (offset - floor) / width * width + floor };
     let bytes = source.read(offset, length)?;
-    Ok(Window {
-        bytes,
-        from: offset,
-        end: End::Complete,
-    })
+    Ok(Window { bytes, from: offset, end: End::Complete })
 }
 
 fn empty(from: u64, end: End) -> Window {
-    Window {
-        bytes: Vec::new(),
-        from,
-        end,
-    }
+    Window { bytes: Vec::new(), from, end }
 }
 
 /// Cuts at the limit: after the last whole line, else after the last whole character.
@@ -246,20 +199,13 @@ fn last_lines(bytes: &[u8], encoding: Encoding, lines: u64) -> Option<usize> {
         return memchr::memrchr_iter(b'\n', bytes).nth(skip).map(|at| at + 1);
     }
     let pairs = bytes.as_chunks::<2>().0.iter().enumerate().rev();
-    pairs
-        .filter(|(_, pair)| is_newline(pair, encoding))
-        .nth(skip)
-        .map(|(index, _)| index * 2 + 2)
+    pairs.filter(|(_, pair)| is_newline(pair, encoding)).nth(skip).map(|(index, _)| index * 2 + 2)
 }
 
 fn ends_line(bytes: &[u8], encoding: Encoding) -> bool {
     match encoding.width() {
         1 => bytes.last() == Some(&b'\n'),
-        _ => bytes
-            .as_chunks::<2>()
-            .0
-            .last()
-            .is_some_and(|pair| is_newline(pair, encoding)),
+        _ => bytes.as_chunks::<2>().0.last().is_some_and(|pair| is_newline(pair, encoding)),
     }
 }
 
@@ -276,10 +222,7 @@ mod tests {
     use crate::files::Files;
     use crate::memory::{Node, Tree};
 
-    const PLAIN: Form = Form {
-        encoding: Encoding::Utf8,
-        mark: 0,
-    };
+    const PLAIN: Form = Form { encoding: Encoding::Utf8, mark: 0 };
 
     fn open(node: Node) -> (Tree, impl Source) {
         let tree = Tree::new(&[]);
@@ -313,11 +256,7 @@ mod tests {
         let check = |content: &str, lines, expect: &str| {
             let (_, file) = open(Node::File(content.as_bytes().to_vec()));
             let window = tail(&file, PLAIN, lines).unwrap();
-            assert_eq!(
-                (window.bytes.as_slice(), window.end),
-                (expect.as_bytes(), End::Complete),
-                "{content:?}"
-            );
+            assert_eq!((window.bytes.as_slice(), window.end), (expect.as_bytes(), End::Complete), "{content:?}");
         };
         check("a\nb\nc\n", 1, "c\n");
         check("a\nb\nc", 1, "c");
@@ -350,10 +289,7 @@ mod tests {
         assert_eq!((window.bytes.as_slice(), window.end), (&b"END-MARK\n"[..], End::Cut));
         assert!(tree.bytes_read.get() <= 2 * TEXT_LIMIT as u64);
         let window = tail(&file, PLAIN, 1).unwrap();
-        assert_eq!(
-            (window.bytes.as_slice(), window.end),
-            (&b"END-MARK\n"[..], End::Complete)
-        );
+        assert_eq!((window.bytes.as_slice(), window.end), (&b"END-MARK\n"[..], End::Complete));
     }
 
     #[test]
@@ -381,10 +317,7 @@ mod tests {
         let (_, file) = open(Node::File(line.repeat(1000).into_bytes()));
         let window = range(&file, PLAIN, 1, None).unwrap();
         assert_eq!((window.bytes.len(), window.end), (TEXT_LIMIT / 1000 * 1000, End::Cut));
-        let next = range(&file, PLAIN, 263, Some(100)).unwrap();
-        assert_eq!(
-            (next.from, next.bytes.len(), next.end),
-            (262_000, 100_000, End::Complete)
-        );
+        let next = range(&file, PLAIN, 66, Some(40)).unwrap();
+        assert_eq!((next.from, next.bytes.len(), next.end), (65_000, 40_000, End::Complete));
     }
 }

@@ -68,26 +68,15 @@ struct Metadata<'a> {
 }
 
 pub(crate) fn run(files: &impl Files, arguments: &Arguments) -> Result<Output, Error> {
-    let glob = arguments
-        .glob
-        .as_deref()
-        .map(|glob| Glob::new(glob, true))
-        .transpose()?;
+    let glob = arguments.glob.as_deref().map(|glob| Glob::new(glob, true)).transpose()?;
     let asked = path::normal(&arguments.path);
     let (kind, on_disk) = search::start(files, asked)?;
     let start = on_disk.as_deref().unwrap_or(asked);
     if kind != EntryKind::Directory {
         let message = format!("{start} is not a directory");
-        return Err(failure::reading(Failure {
-            reason: Reason::NotADirectory,
-            message,
-        }));
+        return Err(failure::reading(Failure { reason: Reason::NotADirectory, message }));
     }
-    let options = walk::Options {
-        depth: Some(arguments.depth),
-        hidden: arguments.include_hidden,
-        gitignore: false,
-    };
+    let options = walk::Options { depth: Some(arguments.depth), hidden: arguments.include_hidden, gitignore: false };
     let mut notes = Notes::default();
     let mut entries = Vec::new();
     let mut truncated = false;
@@ -106,44 +95,19 @@ pub(crate) fn run(files: &impl Files, arguments: &Arguments) -> Result<Output, E
     mark_grants(files, start, &mut entries);
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     truncated |= notes.cut;
-    let facts = Facts {
-        path: asked,
-        count: entries.len(),
-        truncated,
-        entries: &entries,
-    };
-    let metadata = Metadata {
-        notes: &notes,
-        on_disk_path: on_disk.as_deref(),
-    };
+    let facts = Facts { path: asked, count: entries.len(), truncated, entries: &entries };
+    let metadata = Metadata { notes: &notes, on_disk_path: on_disk.as_deref() };
     let remark = truncated.then(|| {
-        format!(
-            "{} entries are shown and there are more; name a directory further down, or a `glob`",
-            entries.len()
-        )
+        format!("{} entries are shown and there are more; name a directory further down, or a `glob`", entries.len())
     });
     let output = output::with_note(Vec::new(), &facts, remark.as_deref());
-    Ok(Output {
-        metadata: output::json(&metadata),
-        ..output
-    })
+    Ok(Output { metadata: output::json(&metadata), ..output })
 }
 
 fn listed(start: &str, found: &Found) -> Listed {
-    let Entry {
-        kind,
-        size,
-        modified_ms,
-        accessible,
-        ..
-    } = found.entry;
+    let Entry { kind, size, modified_ms, accessible, .. } = found.entry;
     Listed {
-        name: found
-            .path
-            .strip_prefix(start)
-            .unwrap_or(found.path)
-            .trim_start_matches('/')
-            .to_owned(),
+        name: found.path.strip_prefix(start).unwrap_or(found.path).trim_start_matches('/').to_owned(),
         kind: match kind {
             EntryKind::File => "file",
             EntryKind::Directory => "directory",
@@ -164,10 +128,7 @@ fn mark_grants(files: &impl Files, start: &str, entries: &mut [Listed]) {
     }
     for grant in files.grants() {
         let name = grant.name.trim_start_matches('/');
-        entries
-            .iter_mut()
-            .filter(|entry| entry.name == name)
-            .for_each(|entry| entry.writable = Some(grant.writable));
+        entries.iter_mut().filter(|entry| entry.name == name).for_each(|entry| entry.writable = Some(grant.writable));
     }
 }
 
@@ -207,38 +168,22 @@ mod tests {
     fn names(tree: &Tree, arguments: Value) -> Vec<String> {
         let data = list(tree, arguments).unwrap();
         let entries = data["entries"].as_array().unwrap();
-        entries
-            .iter()
-            .map(|entry| entry["name"].as_str().unwrap().to_owned())
-            .collect()
+        entries.iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
     }
 
     #[test]
     fn lists_with_facts() {
-        let tree = Tree::new(&[
-            ("/workspace/a/b/c", b"12"),
-            ("/workspace/.h", b""),
-            ("/workspace/z.rs", b"1"),
-        ]);
+        let tree = Tree::new(&[("/workspace/a/b/c", b"12"), ("/workspace/.h", b""), ("/workspace/z.rs", b"1")]);
         tree.put("/workspace/pipe", Node::Pipe);
         assert_eq!(names(&tree, json!({})), ["a", "pipe", "z.rs"]);
-        assert_eq!(
-            names(&tree, json!({"include_hidden": true})),
-            [".h", "a", "pipe", "z.rs"]
-        );
+        assert_eq!(names(&tree, json!({"include_hidden": true})), [".h", "a", "pipe", "z.rs"]);
         assert_eq!(names(&tree, json!({"depth": 3})), ["a", "a/b", "a/b/c", "pipe", "z.rs"]);
         assert_eq!(names(&tree, json!({"depth": 3, "glob": "c"})), ["a/b/c"]);
         let data = list(&tree, json!({"path": "/workspace/a/b/"})).unwrap();
         let entry = json!({"name": "c", "kind": "file", "size": 2, "modified": "2026-09-21T14:13:20Z"});
-        assert_eq!(
-            data,
-            json!({"path": "/workspace/a/b", "count": 1, "truncated": false, "entries": [entry]})
-        );
+        assert_eq!(data, json!({"path": "/workspace/a/b", "count": 1, "truncated": false, "entries": [entry]}));
         let root = list(&tree, json!({"path": "/"})).unwrap();
-        assert_eq!(
-            root["entries"],
-            json!([{"name": "workspace", "kind": "directory", "writable": true}])
-        );
+        assert_eq!(root["entries"], json!([{"name": "workspace", "kind": "directory", "writable": true}]));
     }
 
     #[test]
@@ -246,10 +191,7 @@ mod tests {
         let tree = Tree::new(&[]);
         (0..MOST_ENTRIES + 1).for_each(|n| tree.put(&format!("/workspace/{n}"), Node::File(Vec::new())));
         let data = list(&tree, json!({})).unwrap();
-        assert_eq!(
-            (&data["count"], &data["truncated"]),
-            (&json!(MOST_ENTRIES), &json!(true))
-        );
+        assert_eq!((&data["count"], &data["truncated"]), (&json!(MOST_ENTRIES), &json!(true)));
     }
 
     #[test]

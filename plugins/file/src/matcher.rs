@@ -55,10 +55,7 @@ pub(crate) struct Hit {
 impl Matcher {
     pub(crate) fn new(query: &Query) -> Result<Matcher, Error> {
         if !query.regex && query.text.contains('\n') {
-            return Err(failure::invalid(
-                "`query` has a line break",
-                "search for one line at a time",
-            ));
+            return Err(failure::invalid("`query` has a line break", "search for one line at a time"));
         }
         let composed = path::composed(query.text);
         let is_query = composed == query.text;
@@ -67,10 +64,7 @@ impl Matcher {
             composed: if query.text.is_ascii() {
                 None
             } else {
-                Some(Composed {
-                    pattern: Pattern::new(query, &composed)?,
-                    is_query,
-                })
+                Some(Composed { pattern: Pattern::new(query, &composed)?, is_query })
             },
         })
     }
@@ -111,11 +105,7 @@ impl Composed {
             let is_match = !bytes.is_ascii() && std::str::from_utf8(bytes).is_ok_and(|line| self.matches(line));
             if is_match {
                 let line = (offset + line.0, offset + line.1);
-                return Some(Hit {
-                    line,
-                    at: (line.0, line.0),
-                    by_form: true,
-                });
+                return Some(Hit { line, at: (line.0, line.0), by_form: true });
             }
             at = line.1 + 1;
         }
@@ -133,11 +123,7 @@ impl Pattern {
         if !query.regex && query.case_sensitive {
             return Ok(Pattern::Text(Box::new(Finder::new(text).into_owned())));
         }
-        let expression = if query.regex {
-            text.to_owned()
-        } else {
-            regex::escape(text)
-        };
+        let expression = if query.regex { text.to_owned() } else { regex::escape(text) };
         let regex = RegexBuilder::new(&expression)
             .multi_line(true)
             .crlf(true)
@@ -159,11 +145,7 @@ impl Pattern {
             Pattern::Text(finder) => {
                 let at = from + finder.find(block.get(from..)?)?;
                 let line = line_at(block, at);
-                Some(Hit {
-                    line,
-                    at: (at, at + finder.needle().len()),
-                    by_form: false,
-                })
+                Some(Hit { line, at: (at, at + finder.needle().len()), by_form: false })
             }
             Pattern::Regex { regex, by_line: true } => {
                 let mut at = from;
@@ -193,11 +175,7 @@ fn find_in_block(regex: &Regex, block: &[u8], from: usize) -> Option<Hit> {
         }
         let line = line_at(block, found.start());
         if found.end() <= line.1 {
-            return Some(Hit {
-                line,
-                at: (found.start(), found.end()),
-                by_form: false,
-            });
+            return Some(Hit { line, at: (found.start(), found.end()), by_form: false });
         }
         if let Some(hit) = in_line(regex, block, line) {
             return Some(hit);
@@ -211,11 +189,7 @@ fn in_line(regex: &Regex, block: &[u8], line: (usize, usize)) -> Option<Hit> {
     let text = block.get(line.0..line.1)?;
     let text = text.strip_suffix(b"\r").unwrap_or(text);
     let found = regex.find(text)?;
-    Some(Hit {
-        line,
-        at: (line.0 + found.start(), line.0 + found.end()),
-        by_form: false,
-    })
+    Some(Hit { line, at: (line.0 + found.start(), line.0 + found.end()), by_form: false })
 }
 
 /// The line at a position, without its line feed.
@@ -231,12 +205,7 @@ mod tests {
     use super::*;
 
     fn lines(text: &str, query: &str, regex: bool, case_sensitive: bool) -> Vec<String> {
-        let matcher = Matcher::new(&Query {
-            text: query,
-            regex,
-            case_sensitive,
-        })
-        .unwrap();
+        let matcher = Matcher::new(&Query { text: query, regex, case_sensitive }).unwrap();
         let (mut found, mut from) = (Vec::new(), 0);
         while let Some(hit) = matcher.find(text.as_bytes(), from) {
             found.push(text[hit.line.0..hit.line.1].to_owned());
@@ -281,15 +250,7 @@ mod tests {
     #[test]
     fn refuses_what_is_no_query() {
         for (text, regex) in [("(", true), ("a\nb", false), (r"\p{L}{1000}{1000}", true)] {
-            assert!(
-                Matcher::new(&Query {
-                    text,
-                    regex,
-                    case_sensitive: true
-                })
-                .is_err(),
-                "{text}"
-            );
+            assert!(Matcher::new(&Query { text, regex, case_sensitive: true }).is_err(), "{text}");
         }
     }
 }

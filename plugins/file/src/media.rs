@@ -38,36 +38,22 @@ const BY_ENDING: &[(&str, &str)] = &[
     ("avif", "image/avif"),
     ("bin", UNKNOWN),
     ("class", "application/java-vm"),
-    (
-        "docx",
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
     ("jar", "application/java-archive"),
     ("mp3", "audio/mpeg"),
     ("parquet", "application/vnd.apache.parquet"),
-    (
-        "pptx",
-        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    ),
+    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
     ("tar", "application/x-tar"),
-    (
-        "xlsx",
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
 ];
 
 /// The media type of a file with this name that begins with `head`.
 pub(crate) fn media_type(name: &str, head: &[u8]) -> &'static str {
     let by_ending = || {
         let ending = name.rsplit_once('.')?.1.to_ascii_lowercase();
-        BY_ENDING
-            .iter()
-            .find(|(known, _)| *known == ending)
-            .map(|(_, kind)| *kind)
+        BY_ENDING.iter().find(|(known, _)| *known == ending).map(|(_, kind)| *kind)
     };
-    let magic = BY_MAGIC
-        .iter()
-        .find(|(at, magic, _)| head.get(*at..).is_some_and(|head| head.starts_with(magic)));
+    let magic = BY_MAGIC.iter().find(|(at, magic, _)| head.get(*at..).is_some_and(|head| head.starts_with(magic)));
     match magic {
         // Office documents and archives of classes are ZIP files; their ending says more.
         Some((_, _, "application/zip")) => by_ending().unwrap_or("application/zip"),
@@ -85,17 +71,9 @@ mod tests {
         let check = |name, head: &[u8], expect| assert_eq!(media_type(name, head), expect);
         check("a", b"\x89PNG\r\n\x1A\n....", "image/png");
         check("a.png", b"\xFF\xD8\xFF", "image/jpeg");
-        check(
-            "a.docx",
-            b"PK\x03\x04",
-            "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        );
+        check("a.docx", b"PK\x03\x04", "application/vnd.openxmlformats-officedocument.wordprocessingml.document");
         check("a.zip", b"PK\x03\x04", "application/zip");
-        check(
-            "a.XLSX",
-            b"",
-            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-        );
+        check("a.XLSX", b"", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet");
         check("a", b"\0\0", UNKNOWN);
     }
 }

@@ -37,26 +37,17 @@ pub(crate) struct Open {
 }
 
 fn fail<T>(reason: Reason, path: &str) -> Result<T, Failure> {
-    Err(Failure {
-        reason,
-        message: format!("{reason:?}: {path}"),
-    })
+    Err(Failure { reason, message: format!("{reason:?}: {path}") })
 }
 
 fn digest(content: &[u8]) -> String {
-    let sum = content
-        .iter()
-        .fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+    let sum = content.iter().fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
     format!("blake3:{sum:064x}")
 }
 
 impl Tree {
     pub(crate) fn new(files: &[(&str, &[u8])]) -> Tree {
-        let tree = Tree {
-            nodes: RefCell::default(),
-            intruders: Cell::new(0),
-            bytes_read: Default::default(),
-        };
+        let tree = Tree { nodes: RefCell::default(), intruders: Cell::new(0), bytes_read: Default::default() };
         tree.put("/workspace", Node::Directory);
         for (path, content) in files {
             tree.put(path, Node::File(content.to_vec()));
@@ -110,11 +101,7 @@ impl Tree {
     }
 
     fn store(&self, path: &str, content: Vec<u8>, created: bool) -> Written {
-        let written = Written {
-            size: content.len() as u64,
-            digest: digest(&content),
-            created,
-        };
+        let written = Written { size: content.len() as u64, digest: digest(&content), created };
         self.nodes.borrow_mut().insert(path.to_owned(), Node::File(content));
         written
     }
@@ -136,29 +123,19 @@ impl Files for Tree {
     type Reader = Open;
 
     fn grants(&self) -> Vec<Grant> {
-        vec![Grant {
-            name: "/workspace".to_owned(),
-            writable: true,
-        }]
+        vec![Grant { name: "/workspace".to_owned(), writable: true }]
     }
 
     fn stat(&self, path: &str) -> Result<Status, Failure> {
         let (kind, size) = status(&self.node(path)?);
-        Ok(Status {
-            kind,
-            size,
-            modified_ms: 1_790_000_000_123,
-        })
+        Ok(Status { kind, size, modified_ms: 1_790_000_000_123 })
     }
 
     fn open(&self, path: &str) -> Result<Open, Failure> {
         match self.node(path)? {
             Node::Directory | Node::Unreadable => fail(Reason::IsADirectory, path),
             Node::Pipe => fail(Reason::NotARegularFile, path),
-            node => Ok(Open {
-                node,
-                bytes_read: self.bytes_read.clone(),
-            }),
+            node => Ok(Open { node, bytes_read: self.bytes_read.clone() }),
         }
     }
 
@@ -169,23 +146,13 @@ impl Files for Tree {
             _ => return fail(Reason::NotADirectory, path),
         }
         let nodes = self.nodes.borrow();
-        let inside = nodes
-            .iter()
-            .filter(|(name, _)| path::split(name).0 == path && name.as_str() != path);
+        let inside = nodes.iter().filter(|(name, _)| path::split(name).0 == path && name.as_str() != path);
         let entries = inside.map(|(name, node)| {
             let (kind, size) = status(node);
             let accessible = !matches!(node, Node::Unnameable);
-            Entry {
-                name: path::split(name).1.to_owned(),
-                kind,
-                size,
-                modified_ms: 1_790_000_000_123,
-                accessible,
-            }
+            Entry { name: path::split(name).1.to_owned(), kind, size, modified_ms: 1_790_000_000_123, accessible }
         });
-        let mut entries: Vec<Entry> = entries
-            .filter(|entry| after.is_none_or(|after| *entry.name > *after))
-            .collect();
+        let mut entries: Vec<Entry> = entries.filter(|entry| after.is_none_or(|after| *entry.name > *after)).collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         entries.truncate(limit as usize);
         Ok(entries)
@@ -222,9 +189,9 @@ impl Source for Open {
         Ok(match &self.node {
             Node::File(content) => content.iter().skip(offset as usize).take(length).copied().collect(),
             Node::Same(byte, _) => vec![*byte; length],
-            Node::Sparse(hole, rest) => (offset..end)
-                .map(|at| if at < *hole { 0 } else { rest[(at - hole) as usize] })
-                .collect(),
+            Node::Sparse(hole, rest) => {
+                (offset..end).map(|at| if at < *hole { 0 } else { rest[(at - hole) as usize] }).collect()
+            }
             _ => Vec::new(),
         })
     }

@@ -32,20 +32,13 @@ impl Glob {
             Some(_) => Part::Relative,
         };
         let compile = |pattern: &str| {
-            let glob = GlobBuilder::new(pattern)
-                .literal_separator(true)
-                .case_insensitive(!case_sensitive)
-                .build();
+            let glob = GlobBuilder::new(pattern).literal_separator(true).case_insensitive(!case_sensitive).build();
             glob.map(|glob| glob.compile_matcher()).map_err(|error| {
                 let hint = "`*` and `?` match within a name, `**/` any directories, `{a,b}` either, `[a-z]` one letter";
                 failure::invalid(format!("not a glob: {error}"), hint)
             })
         };
-        Ok(Glob {
-            exact: compile(pattern)?,
-            composed: compile(&path::composed(pattern))?,
-            part,
-        })
+        Ok(Glob { exact: compile(pattern)?, composed: compile(&path::composed(pattern))?, part })
     }
 
     /// Whether a path beneath `start` matches.

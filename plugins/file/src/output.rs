@@ -13,11 +13,7 @@ pub(crate) fn json(facts: &impl Serialize) -> Option<String> {
 /// Content with its facts; a remark is a part of its own, so that it is not taken for content.
 pub(crate) fn with_note(mut content: Vec<Content>, facts: &impl Serialize, note: Option<&str>) -> Output {
     content.extend(note.map(|note| Content::Text(format!("[{note}]"))));
-    Output {
-        data: json(facts),
-        content,
-        metadata: None,
-    }
+    Output { data: json(facts), content, metadata: None }
 }
 
 #[derive(Serialize)]
@@ -28,10 +24,5 @@ struct OnDisk<'a> {
 
 /// Says under which name the file is on disk, if that differs from the one asked for.
 pub(crate) fn on_disk(path: Option<&str>) -> Option<String> {
-    path.and_then(|on_disk_path| {
-        json(&OnDisk {
-            on_disk_path,
-            matched: "unicode_normal_form",
-        })
-    })
+    path.and_then(|on_disk_path| json(&OnDisk { on_disk_path, matched: "unicode_normal_form" }))
 }

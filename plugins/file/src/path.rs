@@ -64,10 +64,7 @@ pub(crate) fn find<F: Files, T>(
     match equal_on_disk(files, path) {
         Some(real) => {
             let value = operation(&real).map_err(failure::reading)?;
-            Ok(Found {
-                value,
-                on_disk: Some(real),
-            })
+            Ok(Found { value, on_disk: Some(real) })
         }
         None => Err(not_found(files, path, missing)),
     }
@@ -95,9 +92,7 @@ pub(crate) fn equal_on_disk(files: &impl Files, path: &str) -> Option<String> {
         return Some(join(&parent, name));
     }
     let wanted = composed(name);
-    let mut equal = entries
-        .iter()
-        .filter(|entry| entry.accessible && composed(&entry.name) == wanted);
+    let mut equal = entries.iter().filter(|entry| entry.accessible && composed(&entry.name) == wanted);
     let first = equal.next()?;
     match equal.next() {
         // Two names that differ only by their form: which of them is meant, the caller has to say.
@@ -136,9 +131,7 @@ fn nearest_directory(files: &impl Files, path: &str) -> (String, Vec<files::Entr
 /// Up to three names at a small edit distance, nearest first.
 fn near_names<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted: Vec<char> = composed(wanted).to_lowercase().chars().collect();
-    let most = (wanted.len() / LETTERS_PER_EDIT)
-        .max(2)
-        .min(wanted.len().saturating_sub(1));
+    let most = (wanted.len() / LETTERS_PER_EDIT).max(2).min(wanted.len().saturating_sub(1));
     let mut near: Vec<(usize, &str)> = names
         .filter_map(|name| {
             let letters: Vec<char> = composed(name).to_lowercase().chars().collect();
@@ -208,14 +201,8 @@ mod tests {
     #[test]
     fn finds_names_in_another_normal_form() {
         let tree = Tree::new(&[("/workspace/cafe\u{301}/re\u{301}sume\u{301}.txt", b"x")]);
-        let found = find(&tree, "/workspace/caf\u{e9}/r\u{e9}sum\u{e9}.txt", |path| {
-            tree.stat(path)
-        })
-        .unwrap();
-        assert_eq!(
-            found.on_disk.as_deref(),
-            Some("/workspace/cafe\u{301}/re\u{301}sume\u{301}.txt")
-        );
+        let found = find(&tree, "/workspace/caf\u{e9}/r\u{e9}sum\u{e9}.txt", |path| tree.stat(path)).unwrap();
+        assert_eq!(found.on_disk.as_deref(), Some("/workspace/cafe\u{301}/re\u{301}sume\u{301}.txt"));
     }
 
     #[test]
@@ -236,10 +223,7 @@ mod tests {
         };
         check("/workspace/src/mian.rs", "near names: /workspace/src/main.rs");
         check("/workspace/scr/main.rs", "near names: /workspace/src");
-        check(
-            "/workspace/nothing",
-            "there is no name like `nothing` in /workspace; list it with file_list",
-        );
+        check("/workspace/nothing", "there is no name like `nothing` in /workspace; list it with file_list");
         check("/workspac/src", "near names: /workspace");
     }
 }

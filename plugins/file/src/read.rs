@@ -81,12 +81,7 @@ pub(crate) fn run(files: &impl Files, arguments: &Arguments) -> Result<Output, E
     } else {
         None
     };
-    let facts = Facts {
-        path: &arguments.path,
-        size,
-        digest,
-        ..Facts::default()
-    };
+    let facts = Facts { path: &arguments.path, size, digest, ..Facts::default() };
     let mut answer = match part {
         Part::Whole => whole(source, arguments, facts)?,
         part => ranged(source, arguments, part, facts)?,
@@ -104,24 +99,15 @@ fn part(arguments: &Arguments) -> Result<Part, Error> {
     }
     if arguments.line_numbers && (bytes || arguments.tail.is_some()) {
         let hint = "leave out `line_numbers`, or name lines by `offset` and `limit`";
-        return Err(failure::invalid(
-            "line numbers are not known for a tail or a range of bytes",
-            hint,
-        ));
+        return Err(failure::invalid("line numbers are not known for a tail or a range of bytes", hint));
     }
     Ok(match arguments.tail {
         Some(lines) => Part::Tail(lines),
         None if bytes => Part::Bytes {
             offset: arguments.byte_offset.unwrap_or(0),
-            length: arguments
-                .byte_length
-                .unwrap_or(TEXT_LIMIT as u32)
-                .min(BINARY_LIMIT as u32),
+            length: arguments.byte_length.unwrap_or(TEXT_LIMIT as u32).min(BINARY_LIMIT as u32),
         },
-        None if lines => Part::Lines {
-            first: arguments.offset.unwrap_or(1).max(1),
-            limit: arguments.limit,
-        },
+        None if lines => Part::Lines { first: arguments.offset.unwrap_or(1).max(1), limit: arguments.limit },
         None => Part::Whole,
     })
 }
@@ -143,12 +129,7 @@ fn whole(source: &impl Source, arguments: &Arguments, mut facts: Facts) -> Resul
         Decoded::Text { text, encoding, hints } => {
             note_form(&mut facts, form, encoding, hints);
             if part {
-                let window = Shown {
-                    first: Some(1),
-                    from: form.mark as u64,
-                    length,
-                    end: End::Cut,
-                };
+                let window = Shown { first: Some(1), from: form.mark as u64, length, end: End::Cut };
                 note_window(&mut facts, &window, &text);
             } else if text.is_empty() {
                 facts.note = Some("the file is empty".to_owned());
@@ -175,23 +156,14 @@ fn ranged(source: &impl Source, arguments: &Arguments, part: Part, mut facts: Fa
         Part::Bytes { offset, length } => (None, lines::bytes(source, form, offset, length)),
     };
     let Window { bytes, from, end } = raw.map_err(failure::reading)?;
-    let mut shown = Shown {
-        first,
-        from,
-        length: bytes.len() as u64,
-        end,
-    };
+    let mut shown = Shown { first, from, length: bytes.len() as u64, end };
     let is_bytes = matches!(part, Part::Bytes { .. });
     let bytes = if is_bytes { trim(bytes, form, &mut shown) } else { bytes };
     match encoding::readable(bytes, form.encoding, arguments.encoding, true) {
         Decoded::Text { text, encoding, hints } => {
             note_form(&mut facts, form, encoding, hints);
             note_window(&mut facts, &shown, &text);
-            Ok(text_output(
-                text,
-                arguments.line_numbers.then_some(first).flatten(),
-                &facts,
-            ))
+            Ok(text_output(text, arguments.line_numbers.then_some(first).flatten(), &facts))
         }
         Decoded::Binary(_) if is_bytes => binary_range(source, facts, part, &head),
         Decoded::Binary(_) => {
@@ -252,10 +224,7 @@ fn note_window(facts: &mut Facts, shown: &Shown, text: &str) {
         End::Complete => return,
         End::Cut if shown.first.is_none() => {
             facts.truncated = true;
-            format!(
-                "only the last {} bytes are shown; go back with `byte_offset` and `byte_length`",
-                shown.length
-            )
+            format!("only the last {} bytes are shown; go back with `byte_offset` and `byte_length`", shown.length)
         }
         End::Cut => {
             facts.truncated = true;
@@ -267,10 +236,7 @@ fn note_window(facts: &mut Facts, shown: &Shown, text: &str) {
             format!("bytes {from} to {to} of {size} are shown; go on with {next}, or take the end with `tail`")
         }
         End::Beyond { lines } if shown.first.is_some() => {
-            format!(
-                "the range is past the end: the file has {lines} lines and {} bytes",
-                facts.size
-            )
+            format!("the range is past the end: the file has {lines} lines and {} bytes", facts.size)
         }
         End::Beyond { .. } => format!("the range is past the end: the file has {} bytes", facts.size),
         End::OutOfReach { lines } => {
@@ -320,10 +286,7 @@ fn binary_range(source: &impl Source, mut facts: Facts, part: Part, head: &[u8])
 }
 
 fn blob(data: Vec<u8>, media_type: &str) -> Content {
-    Content::Binary(Blob {
-        data,
-        media_type: media_type.to_owned(),
-    })
+    Content::Binary(Blob { data, media_type: media_type.to_owned() })
 }
 
 fn text_output(text: String, first_line: Option<u64>, facts: &Facts) -> Output {

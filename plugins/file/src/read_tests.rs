@@ -34,56 +34,16 @@ fn reads_text() {
     };
     let whole = json!({"size": 14, "encoding": "utf-8", "truncated": false, "lines": null, "note": null});
     check(&tree, a(json!({})), &["one\ntwo\nthree\n"], whole);
-    check(
-        &tree,
-        a(json!({"offset": 2, "limit": 1})),
-        &["two\n"],
-        json!({"lines": [2, 2], "next_offset": 3}),
-    );
-    check(
-        &tree,
-        a(json!({"limit": 2})),
-        &["one\ntwo\n"],
-        json!({"lines": [1, 2], "truncated": false}),
-    );
-    check(
-        &tree,
-        a(json!({"tail": 1})),
-        &["three\n"],
-        json!({"bytes": [8, 14], "lines": null}),
-    );
-    check(
-        &tree,
-        a(json!({"byte_offset": 4, "byte_length": 3})),
-        &["two"],
-        json!({"next_byte_offset": 7}),
-    );
-    check(
-        &tree,
-        a(json!({"line_numbers": true, "offset": 3})),
-        &["     3\tthree\n"],
-        json!({"lines": [3, 3]}),
-    );
+    check(&tree, a(json!({"offset": 2, "limit": 1})), &["two\n"], json!({"lines": [2, 2], "next_offset": 3}));
+    check(&tree, a(json!({"limit": 2})), &["one\ntwo\n"], json!({"lines": [1, 2], "truncated": false}));
+    check(&tree, a(json!({"tail": 1})), &["three\n"], json!({"bytes": [8, 14], "lines": null}));
+    check(&tree, a(json!({"byte_offset": 4, "byte_length": 3})), &["two"], json!({"next_byte_offset": 7}));
+    check(&tree, a(json!({"line_numbers": true, "offset": 3})), &["     3\tthree\n"], json!({"lines": [3, 3]}));
     let note = "the range is past the end: the file has 3 lines and 14 bytes";
-    check(
-        &tree,
-        a(json!({"offset": 9})),
-        &["", &format!("[{note}]")],
-        json!({"note": note, "truncated": false}),
-    );
+    check(&tree, a(json!({"offset": 9})), &["", &format!("[{note}]")], json!({"note": note, "truncated": false}));
     let note = "the range is past the end: the file has 14 bytes";
-    check(
-        &tree,
-        a(json!({"byte_offset": 99})),
-        &["", &format!("[{note}]")],
-        json!({"note": note}),
-    );
-    check(
-        &tree,
-        json!({"path": "/workspace/empty"}),
-        &["", "[the file is empty]"],
-        json!({"size": 0}),
-    );
+    check(&tree, a(json!({"byte_offset": 99})), &["", &format!("[{note}]")], json!({"note": note}));
+    check(&tree, json!({"path": "/workspace/empty"}), &["", "[the file is empty]"], json!({"size": 0}));
 }
 
 #[test]
@@ -93,24 +53,9 @@ fn reads_other_encodings() {
         ("/workspace/wide", b"\xFF\xFEa\0\n\0b\0"),
         ("/workspace/old", b"caf\xE9"),
     ]);
-    check(
-        &tree,
-        json!({"path": "/workspace/marked"}),
-        &["a"],
-        json!({"byte_order_mark": true, "encoding": "utf-8"}),
-    );
-    check(
-        &tree,
-        json!({"path": "/workspace/wide"}),
-        &["a\nb"],
-        json!({"encoding": "utf-16le"}),
-    );
-    check(
-        &tree,
-        json!({"path": "/workspace/wide", "tail": 1}),
-        &["b"],
-        json!({"bytes": [6, 8]}),
-    );
+    check(&tree, json!({"path": "/workspace/marked"}), &["a"], json!({"byte_order_mark": true, "encoding": "utf-8"}));
+    check(&tree, json!({"path": "/workspace/wide"}), &["a\nb"], json!({"encoding": "utf-16le"}));
+    check(&tree, json!({"path": "/workspace/wide", "tail": 1}), &["b"], json!({"bytes": [6, 8]}));
     let latin = json!({"path": "/workspace/old", "encoding": "latin-1"});
     check(&tree, latin, &["caf\u{e9}"], json!({"note": null}));
     let (texts, ..) = read(&tree, json!({"path": "/workspace/old"})).unwrap();
@@ -122,26 +67,13 @@ fn reads_other_encodings() {
 fn binary_content_is_bytes() {
     let png = [b"\x89PNG\r\n\x1A\n".as_slice(), &[0; 400_000]].concat();
     let tree = Tree::new(&[("/workspace/a.png", &png)]);
-    tree.put(
-        "/workspace/big",
-        Node::File([b"\x7FELF\0".as_slice(), &[1; 2_000_000]].concat()),
-    );
-    check(
-        &tree,
-        json!({"path": "/workspace/a.png"}),
-        &["image/png:400008"],
-        json!({"media_type": "image/png"}),
-    );
+    tree.put("/workspace/big", Node::File([b"\x7FELF\0".as_slice(), &[1; 2_000_000]].concat()));
+    check(&tree, json!({"path": "/workspace/a.png"}), &["image/png:400008"], json!({"media_type": "image/png"}));
     let (texts, data, _) = read(&tree, json!({"path": "/workspace/big"})).unwrap();
     assert!(texts.len() == 1 && texts[0].contains("too large to show"), "{texts:?}");
     assert_eq!(data["truncated"], true);
     let piece = json!({"path": "/workspace/big", "byte_offset": 0, "byte_length": 8});
-    check(
-        &tree,
-        piece,
-        &["application/octet-stream:8"],
-        json!({"next_byte_offset": 8}),
-    );
+    check(&tree, piece, &["application/octet-stream:8"], json!({"next_byte_offset": 8}));
 }
 
 #[test]
@@ -150,19 +82,13 @@ fn huge_files_are_read_in_part() {
     tree.put("/workspace/big.log", Node::Sparse(5 << 30, b"\nEND-MARK\n".to_vec()));
     tree.put("/workspace/line", Node::Same(b'x', 200 << 20));
     let (texts, data, _) = read(&tree, json!({"path": "/workspace/big.log"})).unwrap();
-    assert_eq!(texts[0], "[262144 NUL bytes]");
-    assert_eq!(
-        (&data["truncated"], &data["size"]),
-        (&json!(true), &json!((5_u64 << 30) + 10))
-    );
+    assert_eq!(texts[0], "[65536 NUL bytes]");
+    assert_eq!((&data["truncated"], &data["size"]), (&json!(true), &json!((5_u64 << 30) + 10)));
     assert_eq!(data["digest"], Value::Null);
     let (texts, data, _) = read(&tree, json!({"path": "/workspace/big.log", "tail": 10})).unwrap();
     assert_eq!((texts[0].as_str(), &data["truncated"]), ("END-MARK\n", &json!(true)));
     let (texts, data, _) = read(&tree, json!({"path": "/workspace/line"})).unwrap();
-    assert_eq!(
-        (texts[0].len(), &data["next_byte_offset"]),
-        (TEXT_LIMIT, &json!(TEXT_LIMIT))
-    );
+    assert_eq!((texts[0].len(), &data["next_byte_offset"]), (TEXT_LIMIT, &json!(TEXT_LIMIT)));
     assert!(tree.bytes_read.get() < 2_000_000, "{}", tree.bytes_read.get());
 }
 

@@ -39,20 +39,11 @@ pub(crate) enum Refusal {
 pub(crate) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Edit, Refusal> {
     let new = in_line_endings_of(text, old, new);
     let Some((old, spans, matched)) = find(text, old) else {
-        return Err(Refusal::NotFound {
-            nearest: nearest(text, old),
-        });
+        return Err(Refusal::NotFound { nearest: nearest(text, old) });
     };
     if spans.len() > 1 && !all {
-        let lines = spans
-            .iter()
-            .take(PLACES)
-            .map(|at| line_breaks(text, 0, *at) + 1)
-            .collect();
-        return Err(Refusal::NotUnique {
-            count: spans.len(),
-            lines,
-        });
+        let lines = spans.iter().take(PLACES).map(|at| line_breaks(text, 0, *at) + 1).collect();
+        return Err(Refusal::NotUnique { count: spans.len(), lines });
     }
     let mut edited = String::with_capacity(text.len() + spans.len() * new.len());
     let mut from = 0;
@@ -63,12 +54,7 @@ pub(crate) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Edi
     }
     edited.push_str(text.get(from..).unwrap_or_default());
     let spans = spans.into_iter().map(|at| (at, at + old.len())).collect();
-    Ok(Edit {
-        text: edited,
-        spans,
-        new,
-        matched,
-    })
+    Ok(Edit { text: edited, spans, new, matched })
 }
 
 /// The first form of `old` that occurs, where, and its name.
@@ -85,9 +71,7 @@ fn find(text: &str, old: &str) -> Option<(String, Vec<usize>, Option<&'static st
     }
     if !old.is_ascii() {
         let plain: Vec<String> = forms.iter().map(|(form, _)| form.clone()).collect();
-        let others = plain
-            .iter()
-            .flat_map(|form| [form.nfc().collect(), form.nfd().collect()]);
+        let others = plain.iter().flat_map(|form| [form.nfc().collect(), form.nfd().collect()]);
         forms.extend(others.map(|form: String| (form, Some("unicode_normal_form"))));
     }
     forms.into_iter().find_map(|(form, matched)| {
@@ -100,11 +84,7 @@ fn find(text: &str, old: &str) -> Option<(String, Vec<usize>, Option<&'static st
 fn in_line_endings_of(text: &str, old: &str, new: &str) -> String {
     let spelled_out = old.contains('\r') || new.contains('\r');
     let crlf = is_crlf(text) || (old.contains('\n') && text.contains("\r\n") && !text.contains(old));
-    if crlf && !spelled_out {
-        with_crlf(new)
-    } else {
-        new.to_owned()
-    }
+    if crlf && !spelled_out { with_crlf(new) } else { new.to_owned() }
 }
 
 /// Whether every line ends with CRLF, and there is one.
@@ -147,13 +127,7 @@ fn likeness(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let shorter = a.len().min(b.len());
     let front = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    let back = a
-        .iter()
-        .rev()
-        .zip(b.iter().rev())
-        .take(shorter - front)
-        .take_while(|(a, b)| a == b)
-        .count();
+    let back = a.iter().rev().zip(b.iter().rev()).take(shorter - front).take_while(|(a, b)| a == b).count();
     ((front + back) * 100).checked_div(a.len().max(b.len())).unwrap_or(0)
 }
 
@@ -163,11 +137,7 @@ mod tests {
 
     fn check(text: &str, old: &str, new: &str, all: bool, expect: &str, matched: Option<&str>) {
         let edit = replace(text, old, new, all).unwrap();
-        assert_eq!(
-            (edit.text.as_str(), edit.matched),
-            (expect, matched),
-            "{text:?} {old:?} {new:?}"
-        );
+        assert_eq!((edit.text.as_str(), edit.matched), (expect, matched), "{text:?} {old:?} {new:?}");
     }
 
     #[test]
@@ -179,73 +149,28 @@ mod tests {
 
     #[test]
     fn keeps_line_endings() {
-        check(
-            "a\r\nb\r\nc\r\n",
-            "a\nb",
-            "x\ny",
-            false,
-            "x\r\ny\r\nc\r\n",
-            Some("line_endings"),
-        );
+        check("a\r\nb\r\nc\r\n", "a\nb", "x\ny", false, "x\r\ny\r\nc\r\n", Some("line_endings"));
         check("a\r\nb\r\n", "b", "x\ny", false, "a\r\nx\r\ny\r\n", None);
         check("a\r\nb\r\n", "\r\n", "\n", true, "a\nb\n", None);
         check("a\r\nb\nc\n", "b\nc", "x\ny", false, "a\r\nx\ny\n", None);
-        check(
-            "a\r\nb\nc\n",
-            "a\nb",
-            "x\ny",
-            false,
-            "x\r\ny\nc\n",
-            Some("line_endings"),
-        );
-        check(
-            "a\r\nb\r\n",
-            "\n",
-            "\n\n",
-            true,
-            "a\r\n\r\nb\r\n\r\n",
-            Some("line_endings"),
-        );
+        check("a\r\nb\nc\n", "a\nb", "x\ny", false, "x\r\ny\nc\n", Some("line_endings"));
+        check("a\r\nb\r\n", "\n", "\n\n", true, "a\r\n\r\nb\r\n\r\n", Some("line_endings"));
     }
 
     #[test]
     fn finds_the_other_normal_form_and_leaves_the_rest() {
         let text = "e\u{301}te\u{301} re\u{301}sume\u{301}";
-        check(
-            text,
-            "r\u{e9}sum\u{e9}",
-            "x",
-            false,
-            "e\u{301}te\u{301} x",
-            Some("unicode_normal_form"),
-        );
+        check(text, "r\u{e9}sum\u{e9}", "x", false, "e\u{301}te\u{301} x", Some("unicode_normal_form"));
         check("\u{e9} e\u{301}", "\u{e9}", "x", false, "x e\u{301}", None);
     }
 
     #[test]
     fn refuses_with_a_way_on() {
         let check = |text, old, expect| assert_eq!(replace(text, old, "", false).unwrap_err(), expect);
-        check(
-            "a\nb\na\n",
-            "a",
-            Refusal::NotUnique {
-                count: 2,
-                lines: vec![1, 3],
-            },
-        );
+        check("a\nb\na\n", "a", Refusal::NotUnique { count: 2, lines: vec![1, 3] });
         check("a\n", "zzz", Refusal::NotFound { nearest: None });
-        let nearest = |hint: &str| Refusal::NotFound {
-            nearest: Some(hint.to_owned()),
-        };
-        check(
-            "x\nlet a = 1;\n",
-            "let a = 2;",
-            nearest("the nearest is line 2: `let a = 1;`"),
-        );
-        check(
-            "x\n\tif a {\n",
-            "    if a {",
-            nearest("the nearest is line 2 (white space differs): `\tif a {`"),
-        );
+        let nearest = |hint: &str| Refusal::NotFound { nearest: Some(hint.to_owned()) };
+        check("x\nlet a = 1;\n", "let a = 2;", nearest("the nearest is line 2: `let a = 1;`"));
+        check("x\n\tif a {\n", "    if a {", nearest("the nearest is line 2 (white space differs): `\tif a {`"));
     }
 }

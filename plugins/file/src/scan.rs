@@ -78,11 +78,7 @@ impl<S: Source> Blocks<'_, S> {
         let half = encoding::half_characters(&self.rest, self.encoding).1;
         let rest = self.rest.split_off(self.rest.len() - half);
         let whole = std::mem::replace(&mut self.rest, rest);
-        let unit = if self.encoding == Encoding::Utf16Be {
-            u16::from_be_bytes
-        } else {
-            u16::from_le_bytes
-        };
+        let unit = if self.encoding == Encoding::Utf16Be { u16::from_be_bytes } else { u16::from_le_bytes };
         let units = whole.as_chunks::<2>().0.iter().map(|pair| unit(*pair));
         // A file with one bad pair is still worth a search.
         let letters = char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
@@ -110,13 +106,7 @@ struct Search<'a> {
 
 /// Searches a file. Binary content is told by a NUL byte, as git does.
 pub(crate) fn scan(source: &impl Source, matcher: &Matcher, limits: &Limits) -> Result<Scanned, Failure> {
-    let mut blocks = Blocks {
-        source,
-        at: 0,
-        encoding: Encoding::Utf8,
-        rest: Vec::new(),
-        ended: false,
-    };
+    let mut blocks = Blocks { source, at: 0, encoding: Encoding::Utf8, rest: Vec::new(), ended: false };
     let mut search = Search {
         matcher,
         limits,
@@ -193,11 +183,7 @@ impl Search<'_> {
     }
 
     fn hit(&self, text: &[u8]) -> Option<Hit> {
-        if self.from < text.len() {
-            self.matcher.find(text, self.from)
-        } else {
-            None
-        }
+        if self.from < text.len() { self.matcher.find(text, self.from) } else { None }
     }
 
     fn end_part(&mut self, text: &[u8]) {
@@ -247,16 +233,9 @@ impl Search<'_> {
     }
 
     fn push(&mut self, text: &[u8], number: u64, line: (usize, usize), at: Option<(usize, usize)>) {
-        let shown = clip(
-            text.get(line.0..line.1).unwrap_or_default(),
-            at.map(|at| at.0 - line.0).unwrap_or(0),
-        );
+        let shown = clip(text.get(line.0..line.1).unwrap_or_default(), at.map(|at| at.0 - line.0).unwrap_or(0));
         self.shown_bytes += shown.len();
-        self.scanned.lines.push(Line {
-            number,
-            text: shown,
-            is_match: at.is_some(),
-        });
+        self.scanned.lines.push(Line { number, text: shown, is_match: at.is_some() });
     }
 
     fn number_at(&mut self, text: &[u8], at: usize) -> u64 {

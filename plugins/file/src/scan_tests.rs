@@ -5,22 +5,12 @@ use crate::files::Files;
 use crate::matcher::Query;
 use crate::memory::{Node, Tree};
 
-const LIMITS: Limits = Limits {
-    context: 0,
-    matches: 1000,
-    output: 1 << 20,
-    input: 1 << 40,
-};
+const LIMITS: Limits = Limits { context: 0, matches: 1000, output: 1 << 20, input: 1 << 40 };
 
 fn scan_node(node: Node, query: &str, limits: &Limits) -> Scanned {
     let tree = Tree::new(&[]);
     tree.put("/workspace/f", node);
-    let matcher = Matcher::new(&Query {
-        text: query,
-        regex: false,
-        case_sensitive: true,
-    })
-    .unwrap();
+    let matcher = Matcher::new(&Query { text: query, regex: false, case_sensitive: true }).unwrap();
     scan(&tree.open("/workspace/f").unwrap(), &matcher, limits).unwrap()
 }
 
@@ -30,11 +20,7 @@ fn shown(scanned: &Scanned) -> Vec<String> {
 }
 
 fn check(content: &str, query: &str, context: usize, expect: &[&str]) {
-    let scanned = scan_node(
-        Node::File(content.as_bytes().to_vec()),
-        query,
-        &Limits { context, ..LIMITS },
-    );
+    let scanned = scan_node(Node::File(content.as_bytes().to_vec()), query, &Limits { context, ..LIMITS });
     assert_eq!(shown(&scanned), expect, "{content:?}");
 }
 
@@ -58,11 +44,7 @@ fn blocks_make_no_difference() {
     };
     let content: String = (1..40_000).map(line).collect();
     for context in [0, 1, 3] {
-        let scanned = scan_node(
-            Node::File(content.clone().into_bytes()),
-            "needle",
-            &Limits { context, ..LIMITS },
-        );
+        let scanned = scan_node(Node::File(content.clone().into_bytes()), "needle", &Limits { context, ..LIMITS });
         let all: Vec<&str> = content.lines().collect();
         let mut expect = Vec::new();
         for at in (997..40_000).step_by(997) {
@@ -77,16 +59,8 @@ fn blocks_make_no_difference() {
 
 #[test]
 fn long_lines_are_cut_around_the_match() {
-    let content = format!(
-        "first\n{}needle{}\nneedle last\n",
-        "\u{e9}".repeat(1_500_000),
-        "y".repeat(2_000_000)
-    );
-    let scanned = scan_node(
-        Node::File(content.into_bytes()),
-        "needle",
-        &Limits { context: 1, ..LIMITS },
-    );
+    let content = format!("first\n{}needle{}\nneedle last\n", "\u{e9}".repeat(1_500_000), "y".repeat(2_000_000));
+    let scanned = scan_node(Node::File(content.into_bytes()), "needle", &Limits { context: 1, ..LIMITS });
     let lines = shown(&scanned);
     let at = lines.iter().position(|line| line.starts_with("2:")).unwrap();
     assert!(lines[at].contains("needle") && lines[at].len() < 500, "{}", lines[at]);
@@ -99,14 +73,7 @@ fn limits_end_a_search() {
     let cut = |limits: Limits| scan_node(Node::File(b"x\n".repeat(500_000)), "x", &limits).cut;
     assert_eq!(cut(Limits { matches: 3, ..LIMITS }), Some("max_results"));
     assert_eq!(cut(Limits { output: 100, ..LIMITS }), Some("output"));
-    assert_eq!(
-        cut(Limits {
-            input: 1000,
-            matches: 1 << 30,
-            ..LIMITS
-        }),
-        Some("bytes")
-    );
+    assert_eq!(cut(Limits { input: 1000, matches: 1 << 30, ..LIMITS }), Some("bytes"));
     let scanned = scan_node(Node::File(b"x\nx\nx\n".to_vec()), "x", &Limits { matches: 3, ..LIMITS });
     assert_eq!((scanned.matches, scanned.cut), (3, None));
 }
@@ -115,10 +82,7 @@ fn limits_end_a_search() {
 fn other_encodings_are_searched_and_bytes_are_not() {
     let wide = encoding::encode("caf\u{e9}\n\u{1F600} needle\n", Encoding::Utf16Le).unwrap();
     let content = [&[0xFF, 0xFE], wide.as_ref()].concat();
-    assert_eq!(
-        shown(&scan_node(Node::File(content), "needle", &LIMITS)),
-        ["2:\u{1F600} needle"]
-    );
+    assert_eq!(shown(&scan_node(Node::File(content), "needle", &LIMITS)), ["2:\u{1F600} needle"]);
     assert!(scan_node(Node::File(b"needle\0".to_vec()), "needle", &LIMITS).binary);
     let sparse = scan_node(Node::Sparse(5 << 30, b"needle".to_vec()), "needle", &LIMITS);
     assert!(sparse.binary && sparse.bytes_read <= BLOCK as u64);

@@ -104,11 +104,7 @@ struct Search<'a, F> {
 
 pub(crate) fn run(files: &impl Files, arguments: &Arguments) -> Result<Output, Error> {
     let matcher = matcher(arguments)?;
-    let glob = arguments
-        .name
-        .as_deref()
-        .map(|name| Glob::new(name, arguments.case_sensitive))
-        .transpose()?;
+    let glob = arguments.name.as_deref().map(|name| Glob::new(name, arguments.case_sensitive)).transpose()?;
     let asked = path::normal(&arguments.path);
     let (kind, on_disk) = start(files, asked)?;
     let start = on_disk.as_deref().unwrap_or(asked);
@@ -133,10 +129,7 @@ pub(crate) fn run(files: &impl Files, arguments: &Arguments) -> Result<Output, E
         EntryKind::Directory => search.tree(&mut notes)?,
         EntryKind::Link | EntryKind::Other => {
             let message = format!("{start} is neither a file nor a directory");
-            return Err(failure::reading(Failure {
-                reason: Reason::NotARegularFile,
-                message,
-            }));
+            return Err(failure::reading(Failure { reason: Reason::NotARegularFile, message }));
         }
     }
     Ok(search.answer(asked, &notes, on_disk.as_deref()))
@@ -149,15 +142,7 @@ fn matcher(arguments: &Arguments) -> Result<Option<Matcher>, Error> {
         return Err(failure::invalid("neither `query` nor `name` is given", hint));
     }
     let (regex, case_sensitive) = (arguments.regex, arguments.case_sensitive);
-    query
-        .map(|text| {
-            Matcher::new(&Query {
-                text,
-                regex,
-                case_sensitive,
-            })
-        })
-        .transpose()
+    query.map(|text| Matcher::new(&Query { text, regex, case_sensitive })).transpose()
 }
 
 /// What the start is, and its name on disk if that differs. The virtual root is a directory.
@@ -172,11 +157,7 @@ pub(crate) fn start(files: &impl Files, path: &str) -> Result<(EntryKind, Option
 impl<F: Files> Search<'_, F> {
     fn tree(&mut self, notes: &mut Notes) -> Result<(), Error> {
         let hidden = self.arguments.include_hidden;
-        let options = walk::Options {
-            depth: None,
-            hidden,
-            gitignore: self.arguments.respect_gitignore,
-        };
+        let options = walk::Options { depth: None, hidden, gitignore: self.arguments.respect_gitignore };
         let (files, start) = (self.files, self.start);
         walk::walk(files, start, &options, notes, |notes, found| self.visit(notes, &found))
             .map_err(failure::reading)?;
@@ -187,11 +168,7 @@ impl<F: Files> Search<'_, F> {
     }
 
     fn visit(&mut self, notes: &mut Notes, found: &Found) -> ControlFlow<()> {
-        if self
-            .glob
-            .as_ref()
-            .is_some_and(|glob| !glob.matches(self.start, found.path))
-        {
+        if self.glob.as_ref().is_some_and(|glob| !glob.matches(self.start, found.path)) {
             return ControlFlow::Continue(());
         }
         if found.entry.kind == EntryKind::Other {
@@ -208,11 +185,7 @@ impl<F: Files> Search<'_, F> {
         {
             notes.skip_failed(found.path, &failure);
         }
-        if self.cut.is_some() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        if self.cut.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn only_file(&mut self, path: &str) -> Result<(), Error> {
@@ -229,17 +202,12 @@ impl<F: Files> Search<'_, F> {
 
     fn take_name(&mut self, path: &str, kind: EntryKind) -> ControlFlow<()> {
         if self.matches >= self.arguments.max_results || self.text.len() >= OUTPUT_LIMIT {
-            self.cut = Some(if self.text.len() >= OUTPUT_LIMIT {
-                "output"
-            } else {
-                "max_results"
-            });
+            self.cut = Some(if self.text.len() >= OUTPUT_LIMIT { "output" } else { "max_results" });
             return ControlFlow::Break(());
         }
         self.matches += 1;
         self.text.push_str(path);
-        self.text
-            .push_str(if kind == EntryKind::Directory { "/\n" } else { "\n" });
+        self.text.push_str(if kind == EntryKind::Directory { "/\n" } else { "\n" });
         self.paths.push(path.to_owned());
         ControlFlow::Continue(())
     }
@@ -311,10 +279,7 @@ impl<F: Files> Search<'_, F> {
         let remark = self.remark(notes);
         let text = (!self.text.is_empty()).then(|| Content::Text(self.text.clone()));
         let output = output::with_note(text.into_iter().collect(), &facts, remark.as_deref());
-        Output {
-            metadata: output::json(&metadata),
-            ..output
-        }
+        Output { metadata: output::json(&metadata), ..output }
     }
 
     /// What a reader must know to judge the answer: that there is more, or why there is nothing.
@@ -324,16 +289,9 @@ impl<F: Files> Search<'_, F> {
         left_out.insert("names in .gitignore (see `respect_gitignore`)", notes.ignored);
         left_out.insert("hidden names (see `include_hidden`)", notes.hidden);
         left_out.insert("binary files", self.binary);
-        let left_out: Vec<String> = left_out
-            .into_iter()
-            .filter(|(_, n)| *n > 0)
-            .map(|(what, n)| format!("{n} {what}"))
-            .collect();
-        let left_out = if left_out.is_empty() {
-            String::new()
-        } else {
-            format!("; left out: {}", left_out.join(", "))
-        };
+        let left_out: Vec<String> =
+            left_out.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
+        let left_out = if left_out.is_empty() { String::new() } else { format!("; left out: {}", left_out.join(", ")) };
         match self.cut {
             Some("max_results") => Some(format!(
                 "the first {} matches are shown and there are more; narrow `path`, `name` or `query`",

@@ -43,18 +43,11 @@ fn finds_content_past_what_it_cannot_read() {
                   1 names in .gitignore (see `respect_gitignore`), 3 unreadable or special places]";
     let lines = "/workspace/a/probe-1.txt:2: the probe\n/workspace/a/x.rs:1: fn probe() {}\n";
     assert_eq!(text, format!("{lines}{remark}"));
-    assert_eq!(
-        (&data["matches"], &data["files"], &data["truncated"]),
-        (&json!(2), &json!(2), &json!(false))
-    );
+    assert_eq!((&data["matches"], &data["files"], &data["truncated"]), (&json!(2), &json!(2), &json!(false)));
     assert_eq!(data["paths"], json!(["/workspace/a/probe-1.txt", "/workspace/a/x.rs"]));
     assert_eq!((&data["skipped"], &metadata["skipped_count"]), (&json!(3), &json!(3)));
-    let reasons: Vec<&str> = metadata["skipped"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|s| s["reason"].as_str().unwrap())
-        .collect();
+    let reasons: Vec<&str> =
+        metadata["skipped"].as_array().unwrap().iter().map(|s| s["reason"].as_str().unwrap()).collect();
     assert_eq!(reasons, ["name_not_utf8", "not_a_regular_file", "permission_denied"]);
 }
 
@@ -62,10 +55,7 @@ fn finds_content_past_what_it_cannot_read() {
 fn finds_names() {
     let (text, data, metadata) = search(&tree(), json!({"name": "probe*"})).unwrap();
     assert!(text.starts_with("/workspace/a/probe-1.txt\n"), "{text}");
-    assert_eq!(
-        (&data["matches"], &metadata["skipped"][0]["path"]),
-        (&json!(1), &json!("/workspace/b"))
-    );
+    assert_eq!((&data["matches"], &metadata["skipped"][0]["path"]), (&json!(1), &json!("/workspace/b")));
     check(&tree(), json!({"name": "a/*.rs", "query": "fn"}), {
         "/workspace/a/x.rs:1: fn probe() {}\n[1 matches; left out: 2 hidden names (see `include_hidden`), \
          1 names in .gitignore (see `respect_gitignore`), 1 unreadable or special places]"
@@ -73,16 +63,8 @@ fn finds_names() {
     let all = json!({"name": "probe*", "respect_gitignore": false});
     assert_eq!(search(&tree(), all).unwrap().1["matches"], 2);
     check(&tree(), json!({"name": "a", "path": "/workspace/a"}), "[no matches]");
-    check(
-        &tree(),
-        json!({"query": "probe", "path": "/workspace/a/x.rs"}),
-        "/workspace/a/x.rs:1: fn probe() {}\n",
-    );
-    check(
-        &tree(),
-        json!({"query": "probe", "path": "/workspace/.git"}),
-        "/workspace/.git/HEAD:1: probe\n",
-    );
+    check(&tree(), json!({"query": "probe", "path": "/workspace/a/x.rs"}), "/workspace/a/x.rs:1: fn probe() {}\n");
+    check(&tree(), json!({"query": "probe", "path": "/workspace/.git"}), "/workspace/.git/HEAD:1: probe\n");
 }
 
 #[test]
@@ -93,16 +75,9 @@ fn shows_context_and_says_when_there_is_more() {
     check(&tree, json!({"query": "x", "context": 1}), context);
     let more = "[the first 2 matches are shown and there are more; narrow `path`, `name` or `query`]";
     let two = json!({"query": "x", "max_results": 2});
-    check(
-        &tree,
-        two.clone(),
-        &format!("/workspace/f:1: x\n/workspace/f:5: x\n{more}"),
-    );
+    check(&tree, two.clone(), &format!("/workspace/f:1: x\n/workspace/f:5: x\n{more}"));
     let (_, data, _) = search(&tree, two).unwrap();
-    assert_eq!(
-        (&data["truncated"], &data["truncated_by"]),
-        (&json!(true), &json!("max_results"))
-    );
+    assert_eq!((&data["truncated"], &data["truncated_by"]), (&json!(true), &json!("max_results")));
     let three = json!({"query": "x", "max_results": 3});
     assert_eq!(search(&tree, three).unwrap().1["truncated"], false);
 }
@@ -113,14 +88,8 @@ fn finds_the_other_normal_form() {
     let tree = Tree::new(&[(on_disk, "re\u{301}sume\u{301}\n".as_bytes())]);
     let (text, data, metadata) = search(&tree, json!({"query": "r\u{e9}sum\u{e9}"})).unwrap();
     assert_eq!(text, format!("{on_disk}:1: re\u{301}sume\u{301}\n"));
-    assert_eq!(
-        (&data["matches"], &metadata["normalised_matches"]),
-        (&json!(1), &json!(1))
-    );
-    assert_eq!(
-        search(&tree, json!({"name": "caf\u{e9}*"})).unwrap().1["paths"],
-        json!([on_disk])
-    );
+    assert_eq!((&data["matches"], &metadata["normalised_matches"]), (&json!(1), &json!(1)));
+    assert_eq!(search(&tree, json!({"name": "caf\u{e9}*"})).unwrap().1["paths"], json!([on_disk]));
 }
 
 #[test]
@@ -128,16 +97,7 @@ fn refuses_what_cannot_be_searched() {
     let reason = |arguments: Value| search(&tree(), arguments).unwrap_err().reason;
     assert_eq!(reason(json!({})), None);
     assert_eq!(reason(json!({"query": "(", "regex": true})), None);
-    assert_eq!(
-        reason(json!({"query": "x", "path": "/workspace/b"})).as_deref(),
-        Some("permission_denied")
-    );
-    assert_eq!(
-        reason(json!({"query": "x", "path": "/workspace/pipe"})).as_deref(),
-        Some("not_a_regular_file")
-    );
-    assert_eq!(
-        reason(json!({"query": "x", "path": "/workspace/none"})).as_deref(),
-        Some("not_found")
-    );
+    assert_eq!(reason(json!({"query": "x", "path": "/workspace/b"})).as_deref(), Some("permission_denied"));
+    assert_eq!(reason(json!({"query": "x", "path": "/workspace/pipe"})).as_deref(), Some("not_a_regular_file"));
+    assert_eq!(reason(json!({"query": "x", "path": "/workspace/none"})).as_deref(), Some("not_found"));
 }

@@ -58,11 +58,7 @@ impl Notes {
     pub(crate) fn skip(&mut self, path: &str, reason: &'static str, message: &str) {
         self.skipped_count += 1;
         if self.skipped.len() < NAMED {
-            self.skipped.push(Skipped {
-                path: path.to_owned(),
-                reason,
-                message: message.to_owned(),
-            });
+            self.skipped.push(Skipped { path: path.to_owned(), reason, message: message.to_owned() });
         }
     }
 
@@ -87,16 +83,8 @@ pub(crate) fn walk<F: Files>(
     notes: &mut Notes,
     mut visit: impl FnMut(&mut Notes, Found) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
-    let rules = if options.gitignore {
-        Rules::above(files, start)
-    } else {
-        Rules::default()
-    };
-    let mut stack = vec![Pending {
-        path: start.to_owned(),
-        depth: 1,
-        rules,
-    }];
+    let rules = if options.gitignore { Rules::above(files, start) } else { Rules::default() };
+    let mut stack = vec![Pending { path: start.to_owned(), depth: 1, rules }];
     while let Some(directory) = stack.pop() {
         let is_start = directory.depth == 1;
         let mut inner = Vec::new();
@@ -120,17 +108,9 @@ fn level<F: Files>(
     visit: &mut impl FnMut(&mut Notes, Found) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, Failure> {
     let is_root = directory.path == "/";
-    let mut page = if is_root {
-        files::list_root(files)
-    } else {
-        files.list(&directory.path, None, LIST_LIMIT)?
-    };
+    let mut page = if is_root { files::list_root(files) } else { files.list(&directory.path, None, LIST_LIMIT)? };
     let has_rules = options.gitignore && page.iter().any(|entry| entry.name == ignored::NAME);
-    let rules = if has_rules {
-        directory.rules.enter(files, &directory.path)
-    } else {
-        directory.rules.clone()
-    };
+    let rules = if has_rules { directory.rules.enter(files, &directory.path) } else { directory.rules.clone() };
     loop {
         for entry in &page {
             let path = path::join(&directory.path, &entry.name);
@@ -146,11 +126,7 @@ fn level<F: Files>(
                 return Ok(ControlFlow::Break(()));
             }
             if goes_into(entry, directory.depth, options) {
-                inner.push(Pending {
-                    path,
-                    depth: directory.depth + 1,
-                    rules: rules.clone(),
-                });
+                inner.push(Pending { path, depth: directory.depth + 1, rules: rules.clone() });
             }
         }
         if is_root || page.len() < LIST_LIMIT as usize {
@@ -209,27 +185,15 @@ mod tests {
 
     #[test]
     fn goes_through_a_tree() {
-        let options = Options {
-            depth: None,
-            hidden: false,
-            gitignore: true,
-        };
+        let options = Options { depth: None, hidden: false, gitignore: true };
         let (found, notes) = names("/workspace", &options);
         assert_eq!(found, ["a", "locked", "z", "a/1", "a/b", "a/link", "a/b/2"]);
         assert_eq!((notes.skipped_count, notes.ignored, notes.hidden), (1, 1, 3));
         assert_eq!(notes.skipped[0].path, "/workspace/locked");
-        let options = Options {
-            depth: Some(1),
-            hidden: true,
-            gitignore: false,
-        };
+        let options = Options { depth: Some(1), hidden: true, gitignore: false };
         let (found, _) = names("/workspace", &options);
         assert_eq!(found, [".git", ".gitignore", ".hidden", "a", "locked", "target", "z"]);
-        let options = Options {
-            depth: None,
-            hidden: true,
-            gitignore: false,
-        };
+        let options = Options { depth: None, hidden: true, gitignore: false };
         assert!(!names("/workspace", &options).0.contains(&".git/config".to_owned()));
         assert_eq!(names("/workspace/.git", &options).0, [".git/config"]);
         assert_eq!(names("/", &options).0.first().map(String::as_str), Some("/workspace"));
@@ -237,14 +201,8 @@ mod tests {
 
     #[test]
     fn only_an_unreadable_start_fails() {
-        let options = Options {
-            depth: None,
-            hidden: false,
-            gitignore: true,
-        };
-        let walked = walk(&tree(), "/workspace/locked", &options, &mut Notes::default(), |_, _| {
-            ControlFlow::Break(())
-        });
+        let options = Options { depth: None, hidden: false, gitignore: true };
+        let walked = walk(&tree(), "/workspace/locked", &options, &mut Notes::default(), |_, _| ControlFlow::Break(()));
         assert!(walked.is_err());
     }
 
@@ -253,11 +211,7 @@ mod tests {
         let tree = Tree::new(&[]);
         (0..25_000).for_each(|n| tree.put(&format!("/workspace/{n}"), Node::File(Vec::new())));
         let mut count = 0;
-        let options = Options {
-            depth: None,
-            hidden: false,
-            gitignore: true,
-        };
+        let options = Options { depth: None, hidden: false, gitignore: true };
         walk(&tree, "/workspace", &options, &mut Notes::default(), |_, _| {
             count += 1;
             ControlFlow::Continue(())

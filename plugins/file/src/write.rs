@@ -91,12 +91,7 @@ pub(crate) fn run(files: &impl Files, arguments: &Arguments) -> Result<Output, E
         (_, true) => "created",
         (_, false) => "overwritten",
     };
-    let text = format!(
-        "{}: {said}, {} bytes written, {} in all",
-        arguments.path,
-        bytes.len(),
-        written.size
-    );
+    let text = format!("{}: {said}, {} bytes written, {} in all", arguments.path, bytes.len(), written.size);
     Ok(answer(arguments, &target, &written, text, None))
 }
 
@@ -106,17 +101,11 @@ fn check(arguments: &Arguments) -> Result<(), Error> {
     let texts = arguments.old.is_some() || arguments.new.is_some() || arguments.all;
     if is_replace && (arguments.old.is_none() || arguments.new.is_none() || arguments.content.is_some()) {
         let hint = "`old` is the exact text to find, `new` is what takes its place (may be empty)";
-        return Err(failure::invalid(
-            "mode `replace` takes `old` and `new`, and no `content`",
-            hint,
-        ));
+        return Err(failure::invalid("mode `replace` takes `old` and `new`, and no `content`", hint));
     }
     if !is_replace && (arguments.content.is_none() || texts) {
         let hint = "to change a part of a file use mode `replace`";
-        return Err(failure::invalid(
-            "this mode takes `content`, and neither `old`, `new` nor `all`",
-            hint,
-        ));
+        return Err(failure::invalid("this mode takes `content`, and neither `old`, `new` nor `all`", hint));
     }
     if is_replace && arguments.old.as_deref() == Some("") {
         return Err(failure::invalid("`old` is empty", "use mode `append` or `overwrite`"));
@@ -125,20 +114,14 @@ fn check(arguments: &Arguments) -> Result<(), Error> {
         return Err(failure::invalid("`old` and `new` are the same", "nothing would change"));
     }
     if arguments.mode == Mode::Create && arguments.if_digest.is_some() {
-        return Err(failure::invalid(
-            "mode `create` takes no `if_digest`",
-            "use mode `overwrite`",
-        ));
+        return Err(failure::invalid("mode `create` takes no `if_digest`", "use mode `overwrite`"));
     }
     Ok(())
 }
 
 /// The name on disk that is meant: a file whose name differs only by its normal form must not get a twin.
 fn target<'a>(files: &impl Files, asked: &'a str) -> Target<'a> {
-    let as_asked = Target {
-        path: Cow::Borrowed(asked),
-        on_disk: false,
-    };
+    let as_asked = Target { path: Cow::Borrowed(asked), on_disk: false };
     if asked.is_ascii() || files.stat(asked).is_ok() {
         return as_asked;
     }
@@ -147,19 +130,13 @@ fn target<'a>(files: &impl Files, asked: &'a str) -> Target<'a> {
         let parent = path::equal_on_disk(files, parent).filter(|real| real != parent)?;
         Some(path::join(&parent, name))
     });
-    real.map_or(as_asked, |real| Target {
-        path: Cow::Owned(real),
-        on_disk: true,
-    })
+    real.map_or(as_asked, |real| Target { path: Cow::Owned(real), on_disk: true })
 }
 
 /// New content is UTF-8 unless the caller says otherwise; what is appended is in the file's own encoding.
 fn encoding_of(files: &impl Files, arguments: &Arguments, target: &Target) -> Encoding {
     let head = if arguments.mode == Mode::Append && arguments.encoding == Choice::Auto {
-        files
-            .open(&target.path)
-            .and_then(|source| source.read(0, 4))
-            .unwrap_or_default()
+        files.open(&target.path).and_then(|source| source.read(0, 4)).unwrap_or_default()
     } else {
         Vec::new()
     };
@@ -168,11 +145,7 @@ fn encoding_of(files: &impl Files, arguments: &Arguments, target: &Target) -> En
 
 fn encode(text: &str, encoding: Encoding) -> Result<Cow<'_, [u8]>, Error> {
     encoding::encode(text, encoding).map_err(|letter| {
-        let message = format!(
-            "the encoding has no `{}` (U+{:04X})",
-            letter.escape_debug(),
-            u32::from(letter)
-        );
+        let message = format!("the encoding has no `{}` (U+{:04X})", letter.escape_debug(), u32::from(letter));
         failure::invalid(message, "use encoding `utf-8`")
     })
 }
@@ -219,10 +192,9 @@ fn append(
 fn refused(arguments: &Arguments, failure: Failure) -> Error {
     match failure.reason {
         // Whoever names a digest has seen the file; that it is gone is a change.
-        Reason::NotFound if arguments.if_digest.is_some() => failure::writing(Failure {
-            reason: Reason::Changed,
-            ..failure
-        }),
+        Reason::NotFound if arguments.if_digest.is_some() => {
+            failure::writing(Failure { reason: Reason::Changed, ..failure })
+        }
         Reason::NotFound if !arguments.make_directories => {
             let mut error = failure::writing(failure);
             error.hint = Some("the directory is missing; pass `make_directories: true` to have it made".to_owned());
@@ -238,10 +210,7 @@ fn replace(files: &impl Files, arguments: &Arguments) -> Result<Output, Error> {
     loop {
         let found = path::find(files, &arguments.path, |path| files.open(path))?;
         let on_disk = found.on_disk.is_some();
-        let target = Target {
-            path: found.on_disk.map_or(Cow::Borrowed(&*arguments.path), Cow::Owned),
-            on_disk,
-        };
+        let target = Target { path: found.on_disk.map_or(Cow::Borrowed(&*arguments.path), Cow::Owned), on_disk };
         let (bytes, edit, text, expect) = edited(&found.value, arguments)?;
         // A reader must not keep the old file open while it is replaced on systems that mind.
         drop(found.value);
@@ -262,20 +231,14 @@ fn replace(files: &impl Files, arguments: &Arguments) -> Result<Output, Error> {
 fn edited(source: &impl Source, arguments: &Arguments) -> Result<(Vec<u8>, Edit, String, String), Error> {
     let size = source.size();
     if size > REPLACE_LIMIT {
-        let message = format!(
-            "{} has {size} bytes; text is replaced in at most {REPLACE_LIMIT}",
-            arguments.path
-        );
+        let message = format!("{} has {size} bytes; text is replaced in at most {REPLACE_LIMIT}", arguments.path);
         return Err(failure::error(ErrorKind::TooLarge, Some("too_large"), message, None));
     }
     // The digest comes before the content: a change in between is then found when the result is written.
     let digest = source.digest().map_err(failure::reading)?;
     if arguments.if_digest.as_ref().is_some_and(|expect| *expect != digest) {
         let message = format!("{} is not what `if_digest` expects; it is {digest} now", arguments.path);
-        return Err(failure::reading(Failure {
-            reason: Reason::Changed,
-            message,
-        }));
+        return Err(failure::reading(Failure { reason: Reason::Changed, message }));
     }
     let mut bytes = files::read_all(source).map_err(failure::reading)?;
     let form = encoding::form(arguments.encoding, &bytes);
@@ -285,10 +248,7 @@ fn edited(source: &impl Source, arguments: &Arguments) -> Result<(Vec<u8>, Edit,
         let hint = "name the file's `encoding`, for example `latin-1`";
         failure::error(ErrorKind::ToolFailed, Some("not_text"), message, Some(hint))
     })?;
-    let (old, new) = (
-        arguments.old.as_deref().unwrap_or_default(),
-        arguments.new.as_deref().unwrap_or_default(),
-    );
+    let (old, new) = (arguments.old.as_deref().unwrap_or_default(), arguments.new.as_deref().unwrap_or_default());
     let edit = replace::replace(&text, old, new, arguments.all).map_err(|refusal| not_replaced(arguments, refusal))?;
     let mark = encoding::mark(form.encoding);
     let mut bytes = mark.get(..form.mark).unwrap_or_default().to_vec();

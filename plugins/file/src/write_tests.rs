@@ -34,27 +34,12 @@ fn each_mode_does_what_it_says() {
     let check = |arguments: Value, content: &str, created: bool| {
         let (_, data, _) = write(&tree, arguments).unwrap();
         assert_eq!(tree.content(FILE).unwrap(), content.as_bytes());
-        assert_eq!(
-            (&data["created"], &data["size"]),
-            (&json!(created), &json!(content.len()))
-        );
+        assert_eq!((&data["created"], &data["size"]), (&json!(created), &json!(content.len())));
         assert_eq!(data["digest"], digest(&tree, FILE));
     };
-    check(
-        json!({"path": FILE, "mode": "create", "content": "one\n"}),
-        "one\n",
-        true,
-    );
-    check(
-        json!({"path": FILE, "mode": "append", "content": "two\n"}),
-        "one\ntwo\n",
-        false,
-    );
-    check(
-        json!({"path": FILE, "mode": "replace", "old": "two", "new": "2"}),
-        "one\n2\n",
-        false,
-    );
+    check(json!({"path": FILE, "mode": "create", "content": "one\n"}), "one\n", true);
+    check(json!({"path": FILE, "mode": "append", "content": "two\n"}), "one\ntwo\n", false);
+    check(json!({"path": FILE, "mode": "replace", "old": "two", "new": "2"}), "one\n2\n", false);
     check(json!({"path": FILE, "mode": "overwrite", "content": "x"}), "x", false);
     let again = refusal(&tree, json!({"path": FILE, "mode": "create", "content": ""}));
     assert_eq!(again, (ErrorKind::ToolFailed, Some("already_exists".to_owned())));
@@ -63,11 +48,7 @@ fn each_mode_does_what_it_says() {
 #[test]
 fn makes_directories_when_wanted() {
     let tree = Tree::new(&[]);
-    write(
-        &tree,
-        json!({"path": "/workspace/d/e/f", "mode": "append", "content": "x"}),
-    )
-    .unwrap();
+    write(&tree, json!({"path": "/workspace/d/e/f", "mode": "append", "content": "x"})).unwrap();
     assert_eq!(tree.content("/workspace/d/e/f").unwrap(), b"x");
     let path = "/workspace/other/f";
     let no = json!({"path": path, "mode": "create", "content": "x", "make_directories": false});
@@ -85,11 +66,7 @@ fn expects_what_the_caller_has_seen() {
     let replace = json!({"path": FILE, "mode": "replace", "old": "old", "new": "x", "if_digest": stale});
     assert_eq!(refusal(&tree, replace).0, ErrorKind::Conflict);
     let seen = digest(&tree, FILE);
-    write(
-        &tree,
-        json!({"path": FILE, "mode": "overwrite", "content": "new", "if_digest": seen}),
-    )
-    .unwrap();
+    write(&tree, json!({"path": FILE, "mode": "overwrite", "content": "new", "if_digest": seen})).unwrap();
     assert_eq!(tree.content(FILE).unwrap(), b"new");
 }
 
@@ -99,11 +76,7 @@ fn replaces_anew_when_somebody_was_quicker() {
     for (intruders, expect) in [(1, None), (5, None), (6, Some(ErrorKind::Conflict))] {
         let tree = Tree::new(&[(FILE, b"a\nb\n")]);
         tree.intruders.set(intruders);
-        assert_eq!(
-            write(&tree, replace.clone()).err().map(|error| error.kind),
-            expect,
-            "{intruders}"
-        );
+        assert_eq!(write(&tree, replace.clone()).err().map(|error| error.kind), expect, "{intruders}");
     }
     let tree = Tree::new(&[(FILE, b"a\nb\n")]);
     tree.intruders.set(1);
@@ -114,28 +87,13 @@ fn replaces_anew_when_somebody_was_quicker() {
 
 #[test]
 fn replacing_shows_a_diff_and_keeps_the_form() {
-    let tree = Tree::new(&[
-        (FILE, b"\xEF\xBB\xBFa\r\nb\r\n"),
-        ("/workspace/wide", b"\xFF\xFEa\0b\0"),
-    ]);
-    let (text, data, _) = write(
-        &tree,
-        json!({"path": FILE, "mode": "replace", "old": "b", "new": "x\ny"}),
-    )
-    .unwrap();
+    let tree = Tree::new(&[(FILE, b"\xEF\xBB\xBFa\r\nb\r\n"), ("/workspace/wide", b"\xFF\xFEa\0b\0")]);
+    let (text, data, _) = write(&tree, json!({"path": FILE, "mode": "replace", "old": "b", "new": "x\ny"})).unwrap();
     assert_eq!(tree.content(FILE).unwrap(), b"\xEF\xBB\xBFa\r\nx\r\ny\r\n");
     assert_eq!(data["replacements"], 1);
     assert!(text.ends_with("@@ -1,2 +1,3 @@\n a\n-b\n+x\n+y\n"), "{text}");
-    write(
-        &tree,
-        json!({"path": "/workspace/wide", "mode": "replace", "old": "b", "new": "c"}),
-    )
-    .unwrap();
-    write(
-        &tree,
-        json!({"path": "/workspace/wide", "mode": "append", "content": "d"}),
-    )
-    .unwrap();
+    write(&tree, json!({"path": "/workspace/wide", "mode": "replace", "old": "b", "new": "c"})).unwrap();
+    write(&tree, json!({"path": "/workspace/wide", "mode": "append", "content": "d"})).unwrap();
     assert_eq!(tree.content("/workspace/wide").unwrap(), b"\xFF\xFEa\0c\0d\0");
 }
 

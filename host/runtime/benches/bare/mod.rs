@@ -19,15 +19,16 @@ use hermes::tool::files::{Entry, Expectation, Failure, Grant, Host, HostReader, 
 use hermes::tool::types::{Call, Context};
 
 /// A component, ready to be called.
-pub struct Bare {
+pub(crate) struct Bare {
     engine: Engine,
     pre: FileToolPre<State>,
     folder: Option<PathBuf>,
 }
 
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct Reader(Vec<u8>);
 
-pub struct State {
+pub(crate) struct State {
     wasi: WasiCtx,
     table: ResourceTable,
     limits: Limits,
@@ -54,7 +55,7 @@ impl WasiView for State {
 }
 
 impl Bare {
-    pub async fn new(component: &[u8], folder: Option<PathBuf>) -> Bare {
+    pub(crate) async fn new(component: &[u8], folder: Option<PathBuf>) -> Bare {
         let engine = Engine::new(&settings(64, 1 << 30)).unwrap();
         let ticking = engine.weak();
         std::thread::spawn(move || {
@@ -71,7 +72,7 @@ impl Bare {
         Bare { engine, pre, folder }
     }
 
-    pub async fn call(&self, tool: &str, args: &str) {
+    pub(crate) async fn call(&self, tool: &str, args: &str) {
         let state = State {
             wasi: WasiCtxBuilder::new().build(),
             table: ResourceTable::new(),

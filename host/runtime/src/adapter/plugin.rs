@@ -1,5 +1,6 @@
 //! What is in a plugin? `adapter.toml`, the tools' manifests and the component's bytes, from a folder or from the
 //! program itself. Must not run or compile anything.
+#![expect(clippy::disallowed_methods, reason = "the adapter step reads the folders of plugins")]
 
 use crate::document::{self, Fault, Faults};
 use crate::registry::admin::{self, ManifestText};
@@ -122,10 +123,13 @@ fn read_one(folder: &Path) -> Result<Plugin, Faults> {
     let adapter: AdapterManifest = document::from_toml(&file, &text)?;
     let inside = adapter.component.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !inside {
-        return Err(Fault::at_key(&file, &text, "component", "the component has to be beneath the plugin's folder").into());
+        return Err(
+            Fault::at_key(&file, &text, "component", "the component has to be beneath the plugin's folder").into()
+        );
     }
-    let component = read_component(&folder.join(&adapter.component))
-        .map_err(|why| Fault::at_key(&file, &text, "component", why).hint("build the plugin, or correct `component`"))?;
+    let component = read_component(&folder.join(&adapter.component)).map_err(|why| {
+        Fault::at_key(&file, &text, "component", why).hint("build the plugin, or correct `component`")
+    })?;
     let tools = match folder.join("tools").is_dir() {
         true => admin::read_folder(&folder.join("tools"))?,
         false => Vec::new(),

@@ -67,7 +67,9 @@ pub trait Approver: Send + Sync {
 
 /// Asks within the time that the request allows, and returns who said yes.
 pub(super) async fn ask(approver: Option<&dyn Approver>, request: &Request) -> Result<String, Error> {
-    let Some(approver) = approver else { return Err(no_approver(request)) };
+    let Some(approver) = approver else {
+        return Err(no_approver(request));
+    };
     let refused = |kind, message: String| Err(Error::new(Step::Permission, kind, message));
     match tokio::time::timeout(request.expires, approver.ask(request)).await {
         Ok(Answer::Approved { by }) => Ok(by),
@@ -81,6 +83,7 @@ pub(super) async fn ask(approver: Option<&dyn Approver>, request: &Request) -> R
 }
 
 fn no_approver(request: &Request) -> Error {
-    let message = format!("`{}` needs a person's approval and nobody can be asked here ({})", request.tool, request.why);
-    Error::new(Step::Permission, Kind::NoApprover, message)
+    let message =
+        format!("`{}` needs a person's approval and nobody can be asked here ({})", request.tool, request.why);
+    Error::new(Step::Permission, Kind::NoApprover, message).hint("ask the person you work for; only they can decide it")
 }

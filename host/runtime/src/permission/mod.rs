@@ -153,7 +153,8 @@ fn note_risk(facts: &mut Facts, risk: &Risk, judged: &Judged) {
     facts.risk_level = Some(risk.level.name().into());
     if risk.level > Level::Low {
         facts.args = Some(judged.canonical.clone());
-        facts.risk_factors = risk.factors.iter().map(|factor| format!("{} +{}", factor.reason, factor.points)).collect();
+        facts.risk_factors =
+            risk.factors.iter().map(|factor| format!("{} +{}", factor.reason, factor.points)).collect();
     }
 }
 

@@ -1,8 +1,8 @@
 //! Layer 2: how risky is this call in its circumstances? A number from 0 to 100 that factors add to and nothing takes
 //! from. Pure.
 
-use crate::call::{Mode, Situation};
 use super::target::Target;
+use crate::call::{Mode, Situation};
 use crate::registry::Tool;
 use crate::registry::manifest::{Effect, RiskLevel};
 

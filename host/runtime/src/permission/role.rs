@@ -11,9 +11,8 @@ pub const GUEST: &str = "guest";
 
 /// Checks the manifest's roles. A denied role stays denied though it is also a required one.
 pub fn check(tool: &Tool, role: &str) -> Result<(), Error> {
-    let denied = |reason: &'static str, why: String| {
-        Err(Error::new(Step::Permission, Kind::Denied, why).reason(reason))
-    };
+    let denied =
+        |reason: &'static str, why: String| Err(Error::new(Step::Permission, Kind::Denied, why).reason(reason));
     let shown = excerpt(role, 80);
     let name = &tool.name;
     if role.is_empty() {

@@ -1,8 +1,9 @@
 //! Which tools are there? Puts a registry together from manifests and keeps every fault for one report. One bad
 //! manifest never takes a good one down.
+#![expect(clippy::disallowed_methods, reason = "the registry reads the folders of manifests")]
 
-use super::tool::{self, Tool};
 use super::Registry;
+use super::tool::{self, Tool};
 use crate::config::Completion;
 use crate::document::{Fault, Faults};
 use std::collections::BTreeMap;
@@ -29,14 +30,19 @@ pub fn load(manifests: &[ManifestText], completions: &BTreeMap<String, Completio
             Err(Faults(found)) => faults.extend(found),
         }
     }
+    faults.extend(completions.keys().filter_map(|name| unknown_completion(&registry, name)));
     (registry, faults)
 }
 
-fn parse_with_completion(
-    file: &Path,
-    text: &str,
-    completions: &BTreeMap<String, Completion>,
-) -> Result<Tool, Faults> {
+/// A setting for a tool that is not there narrows nothing, which nobody would notice.
+fn unknown_completion(registry: &Registry, name: &str) -> Option<Fault> {
+    let known = registry.by_name.contains_key(name) || registry.disabled.contains(name);
+    let near = crate::document::nearest(name, registry.by_name.keys().map(String::as_str));
+    let hint = near.map_or("remove it, or install the tool".to_owned(), |near| format!("did you mean `{near}`?"));
+    (!known).then(|| Fault::whole(Path::new("configuration"), format!("`[tools.{name}]` names no tool")).hint(hint))
+}
+
+fn parse_with_completion(file: &Path, text: &str, completions: &BTreeMap<String, Completion>) -> Result<Tool, Faults> {
     let tool = tool::parse(file, text, None)?;
     match completions.get(&*tool.name) {
         Some(completion) => tool::parse(file, text, Some(completion)),

@@ -1,9 +1,8 @@
 //! Which commands only read? Forms that a manifest lists, each one command with the options that it may have. Pure.
 //!
 //! A form is the command's first words, then in brackets the options that it may have; without brackets it may have
-//! any. `-n` allows `-n` and `-n5`, `-#` a number such as `-5`, `--format` also `--format=…`; letters after one dash are
-//! taken one by one. `only` at the end allows no argument that is no option.
-
+//! any. `-n` allows `-n` and `-n5`, `-S=` also `-Stext`, `-#` a number such as `-5`, `--format` also `--format=…`; letters
+//! after one dash are taken one by one. `only` at the end allows no argument that is no option.
 
 /// Commands that only read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,7 +79,9 @@ impl Form {
             if !word.expands && word.text == "--" {
                 operands += arguments.by_ref().count();
             } else if can_be_option(word) {
-                if word.expands || !options.iter().any(|option| is_option(word.text, option)) && !is_cluster(word.text, options) {
+                if word.expands
+                    || !options.iter().any(|option| is_option(word.text, option)) && !is_cluster(word.text, options)
+                {
                     return false;
                 }
             } else {
@@ -101,18 +102,25 @@ fn can_be_option(word: &Argument<'_>) -> bool {
 }
 
 fn is_option(text: &str, option: &str) -> bool {
+    if let Some(short) = option.strip_suffix('=') {
+        return text.starts_with(short);
+    }
     let Some(rest) = text.strip_prefix(option) else {
         return option == "-#" && text[1..].bytes().all(|byte| byte.is_ascii_digit());
     };
     let is_long = option.starts_with("--") || option.len() > 2;
-    rest.is_empty() || (is_long && rest.starts_with('=')) || (!is_long && rest.bytes().all(|byte| byte.is_ascii_digit()))
+    rest.is_empty()
+        || (is_long && rest.starts_with('='))
+        || (!is_long && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Several letters after one dash, each an option of its own.
 fn is_cluster(text: &str, options: &[String]) -> bool {
     let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
     letters.is_some_and(|letters| {
-        letters.chars().all(|letter| letter.is_ascii_alphabetic() && options.iter().any(|option| *option == format!("-{letter}")))
+        letters
+            .chars()
+            .all(|letter| letter.is_ascii_alphabetic() && options.iter().any(|option| *option == format!("-{letter}")))
     })
 }
 

@@ -1,3 +1,5 @@
+//! Does a form allow what it lists and nothing else?
+
 use super::*;
 
 fn fits(form: &str, command: &str) -> bool {
@@ -9,10 +11,29 @@ fn fits(form: &str, command: &str) -> bool {
 #[test]
 fn a_form_allows_its_options_and_no_other_one() {
     let log = "git log [--oneline -n -# -p --format --stat]";
-    for command in ["git log", "git log -3", "git log -n 3", "git log -n3", "git log --format=%H", "git log -p main src", "git log -- --output=x", "git log src/*.rs"] {
+    for command in [
+        "git log",
+        "git log -3",
+        "git log -n 3",
+        "git log -n3",
+        "git log --format=%H",
+        "git log -p main src",
+        "git log -- --output=x",
+        "git log src/*.rs",
+    ] {
         assert!(fits(log, command), "{command}");
     }
-    for command in ["git log --output=x", "git log --outp=x", "git log -O", "git log *", "git log $x", "git push", "git", "git logs", "git log -nx"] {
+    for command in [
+        "git log --output=x",
+        "git log --outp=x",
+        "git log -O",
+        "git log *",
+        "git log $x",
+        "git push",
+        "git",
+        "git logs",
+        "git log -nx",
+    ] {
         assert!(!fits(log, command), "{command}");
     }
     assert!(fits("ls", "ls -la --anything") && fits("ls", "ls *"));

@@ -231,7 +231,7 @@ impl<'de> Deserialize<'de> for RequiresApproval {
 pub struct WrittenEffect {
     /// Reads, writes or destroys; or it depends on the target.
     pub kind: WrittenEffectKind,
-    /// With `by_target`: the forms of commands that only read. See `permission::target::forms`.
+    /// With `by_target`: the forms of commands that only read. See `registry::forms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read_only: Vec<String>,
     /// Whether doing it twice is doing it once.

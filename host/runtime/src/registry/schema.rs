@@ -42,7 +42,9 @@ impl std::fmt::Debug for InputSchema {
 pub fn compile(manifest: &ToolManifest) -> Result<InputSchema, Vec<(String, String)>> {
     let (json, fields) = match &manifest.input_schema {
         Some(schema) if manifest.inputs.is_empty() => (schema.clone(), fields_of_schema(schema)),
-        Some(_) => return Err(vec![("input_schema".into(), "`inputs` and `input_schema` exclude each other".into())]),
+        Some(_) => {
+            return Err(vec![("input_schema".into(), "`inputs` and `input_schema` exclude each other".into())]);
+        }
         None => from_inputs(&manifest.inputs)?,
     };
     if json.get("type").is_some_and(|type_| type_ != "object") {

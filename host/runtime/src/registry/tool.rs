@@ -1,11 +1,11 @@
 //! Is a manifest right, and what does it come to? `ToolManifest` as written becomes [`Tool`] as checked; after this,
 //! nobody checks it again. Must not know who calls.
 
+use super::forms::Forms;
 use super::manifest::{
     Effect, EffectManifest, InputType, LimitsManifest, ManifestFile, OutputField, RequiresApproval, RiskLevel, Target,
     TargetSyntax, TimeoutArgument, TimeoutUnit, ToolManifest, WrittenEffect, WrittenEffectKind,
 };
-use super::forms::Forms;
 use super::schema::{self, InputSchema};
 use crate::call::Digest;
 use crate::config::Completion;
@@ -148,13 +148,17 @@ fn at_most(effect: &WrittenEffect) -> EffectManifest {
 fn read_only(manifest: &ToolManifest) -> Result<Option<Forms>, (String, String)> {
     let Some(effect) = &manifest.effect else { return Ok(None) };
     let problem = |why: &str| Err(("read_only".to_owned(), why.to_owned()));
-    let has_commands =
-        manifest.target.as_ref().is_some_and(|target| matches!(target.syntax, TargetSyntax::Shell | TargetSyntax::Argv));
+    let has_commands = manifest
+        .target
+        .as_ref()
+        .is_some_and(|target| matches!(target.syntax, TargetSyntax::Shell | TargetSyntax::Argv));
     match (effect.kind, effect.read_only.is_empty()) {
         (WrittenEffectKind::ByTarget, _) if !has_commands => {
             problem("an effect `by_target` needs a target whose syntax is `shell` or `argv`")
         }
-        (WrittenEffectKind::ByTarget, _) => Forms::parse(&effect.read_only).map(Some).map_err(|why| ("read_only".into(), why)),
+        (WrittenEffectKind::ByTarget, _) => {
+            Forms::parse(&effect.read_only).map(Some).map_err(|why| ("read_only".into(), why))
+        }
         (_, false) => problem("`read_only` has a meaning only with the effect `by_target`"),
         (_, true) => Ok(None),
     }
@@ -185,7 +189,10 @@ fn words(manifest: &ToolManifest) -> Vec<(String, String)> {
         }
     }
     if !is_version(&manifest.version) {
-        problem("version", format!("`{}` is no semantic version such as 1.0.0", document::excerpt(&manifest.version, 40)));
+        problem(
+            "version",
+            format!("`{}` is no semantic version such as 1.0.0", document::excerpt(&manifest.version, 40)),
+        );
     }
     if manifest.description.trim().is_empty() {
         problem("description", "an agent needs a description to choose the tool".into());
@@ -208,7 +215,10 @@ fn target(manifest: &ToolManifest) -> Option<(String, String)> {
     let in_schema = || manifest.input_schema.as_ref()?.get("properties")?.get(name).cloned();
     let known = manifest.inputs.iter().any(|input| input.name == name) || in_schema().is_some();
     if !known {
-        return Some(("target".into(), format!("the target names the argument `{name}`, which the tool does not have")));
+        return Some((
+            "target".into(),
+            format!("the target names the argument `{name}`, which the tool does not have"),
+        ));
     }
     let listed = manifest.inputs.iter().find(|input| input.name == name);
     let is_path = listed.and_then(|input| input.validation.as_ref()?.format) == Some(super::manifest::Format::Path);

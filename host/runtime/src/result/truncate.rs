@@ -19,7 +19,12 @@ pub fn truncate(data: &mut Value, budget_tokens: u32) -> Option<Truncation> {
     }
     let mut ranges = Vec::new();
     cut(data, "", budget, &mut ranges);
-    Some(Truncation { total, kept: size(data), ranges, reason: format!("the result's budget is {budget_tokens} tokens") })
+    Some(Truncation {
+        total,
+        kept: size(data),
+        ranges,
+        reason: format!("the result's budget is {budget_tokens} tokens"),
+    })
 }
 
 /// About how long a value is as JSON, in bytes.
@@ -90,6 +95,11 @@ fn cut_array(items: &mut Vec<Value>, path: &str, budget: usize, ranges: &mut Vec
 
 /// Small members stay whole; what is left of the budget is shared among the large ones.
 fn cut_object(members: &mut Map<String, Value>, path: &str, budget: usize, ranges: &mut Vec<Omission>) {
+    if let Some(Value::String(bytes)) = members.get_mut("base64").filter(|bytes| size(bytes) > budget) {
+        // Half of an image is none.
+        let to = std::mem::take(bytes).len();
+        ranges.push(Omission { path: format!("{path}/base64"), unit: "bytes".into(), from: 0, to });
+    }
     let mut order: Vec<(usize, String)> = members.iter().map(|(key, member)| (size(member), key.clone())).collect();
     order.sort();
     let mut left = budget.saturating_sub(2);

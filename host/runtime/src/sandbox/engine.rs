@@ -63,6 +63,8 @@ fn pool(slots: u32, memory: usize) -> PoolingAllocationConfig {
         .max_core_instances_per_component(PER_COMPONENT)
         .max_memories_per_component(PER_COMPONENT)
         .max_tables_per_component(PER_COMPONENT)
+        .max_memories_per_module(PER_COMPONENT)
+        .max_tables_per_module(PER_COMPONENT)
         .max_component_instance_size(4 << 20)
         .max_core_instance_size(4 << 20)
         .table_elements(100_000)

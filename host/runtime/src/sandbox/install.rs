@@ -1,5 +1,6 @@
 //! How does a component become code that runs? It is checked, compiled once and kept; later starts load what was kept.
 //! Nothing is compiled during a call.
+#![expect(clippy::disallowed_methods, reason = "compiled components are kept in a folder of their own")]
 
 use crate::call::Digest;
 use std::collections::BTreeSet;
@@ -80,8 +81,7 @@ impl Cache {
         }
         let started = std::time::Instant::now();
         let binary = binary(bytes)?;
-        let component =
-            Component::new(engine, &binary).map_err(|error| InstallError::Invalid(format!("{error:#}")))?;
+        let component = Component::new(engine, &binary).map_err(|error| InstallError::Invalid(format!("{error:#}")))?;
         tracing::info!(%digest, elapsed = ?started.elapsed(), "compiled a component");
         if let Err(error) = self.keep(&component, digest) {
             tracing::warn!(%digest, %error, "the compiled component cannot be kept");
@@ -101,7 +101,10 @@ impl Cache {
             tracing::warn!(file = %file.display(), "a compiled component is damaged and is compiled again");
             return None;
         }
-        #[expect(unsafe_code, reason = "the bytes are what this program compiled: in a private folder, sealed by digest")]
+        #[expect(
+            unsafe_code,
+            reason = "the bytes are what this program compiled: in a private folder, sealed by digest"
+        )]
         // SAFETY: `keep` wrote these bytes from a `Component` that this program compiled; folder and file belong to
         // this user alone, and the seal shows that nothing was damaged since.
         let component = unsafe { Component::deserialize(engine, code) };
@@ -114,7 +117,8 @@ impl Cache {
         let seal = Digest::of_parts([digest.bytes().as_slice(), &code]);
         let partial = file.with_extension(format!("{}.partial", std::process::id()));
         let write = || {
-            let mut out = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+            let mut out =
+                std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
             out.write_all(seal.bytes())?;
             out.write_all(&code)?;
             std::fs::rename(&partial, &file)

@@ -3,6 +3,7 @@
 mod bindings;
 pub(crate) mod capability;
 mod engine;
+mod failure;
 pub mod install;
 pub mod limits;
 
@@ -12,18 +13,20 @@ use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
 use crate::permission::Grant;
 use crate::registry::Tool;
+use crate::registry::manifest::LimitsManifest;
 use crate::validation::Args;
 use bindings::EveryPre;
 use bindings::hermes::tool::types as wit;
 pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
 use capability::files::{Files, Roots};
 use capability::log::Log;
-use capability::process::{Machine, Programs};
+pub use capability::process::Layer;
 #[cfg(all(feature = "process", target_os = "linux"))]
 pub use capability::process::launcher::helper_main;
-pub use capability::process::Layer;
+use capability::process::{Machine, Programs};
 use capability::wasi::Wasi;
 pub use engine::settings;
+use failure::{from_guest, from_trap, timed_out, within_output_limit};
 use install::{Cache, InstallError};
 use limits::{Limits, Meter};
 use std::collections::{BTreeSet, HashMap};
@@ -32,10 +35,14 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
-use wasmtime::{Store, Trap, UpdateDeadline};
+use wasmtime::{CallHook, Store, UpdateDeadline};
 
 /// Calls that may wait for a free slot, for each slot. Further ones are refused rather than kept waiting.
 const WAITING_PER_SLOT: u32 = 16;
+/// How long the trial start of a component may take at install.
+const TRIAL: Duration = Duration::from_secs(1);
+/// Most calls that run at the same time; each slot takes address space.
+const MOST_SLOTS: u32 = 1000;
 /// Lines of printed text that are kept of one attempt.
 const PRINTED_LINES: usize = 1000;
 
@@ -49,6 +56,7 @@ pub struct Sandbox {
     ceiling: Ceiling,
     slots: Semaphore,
     waiting: AtomicU32,
+    waiting_places: u32,
 }
 
 /// The host's side of one attempt.
@@ -130,7 +138,17 @@ async fn attempt(
             task: run.task.map(str::to_owned),
         },
     };
-    let mut store = match store(sandbox, grant, limits, deadline, run.progress) {
+    let reach = Reach {
+        files: Files::new(sandbox.roots.clone(), grant.writable()),
+        programs: Programs::new(
+            sandbox.machine.clone(),
+            sandbox.roots.clone(),
+            grant.writable(),
+            grant.network(),
+            deadline - time_to_tell(limits.timeout),
+        ),
+    };
+    let mut store = match store(sandbox, reach, limits, deadline, run.progress) {
         Ok(store) => store,
         Err(error) => return Execution::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
     };
@@ -149,16 +167,22 @@ async fn attempt(
     let log = collect_log(state);
     let (outcome, partial) = match returned {
         Ok(Ok(Ok(output))) => (within_output_limit(output, limits), None),
-        Ok(Ok(Err(error))) => from_guest(error),
+        Ok(Ok(Err(error))) => from_guest(error, limits),
         Ok(Err(error)) => (Err(from_trap(run.tool, state, limits, &error)), None),
         Err(_) => (Err(timed_out(run.tool, limits)), None),
     };
     Execution { outcome, partial, usage, log }
 }
 
+/// What of the world one attempt can reach.
+struct Reach {
+    files: Files,
+    programs: Programs,
+}
+
 fn store(
     sandbox: &Sandbox,
-    grant: &Grant,
+    reach: Reach,
     limits: &Limits,
     deadline: Instant,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
@@ -166,19 +190,17 @@ fn store(
     let state = State {
         meter: Meter::new(limits),
         wasi: Wasi::empty(limits.log),
-        files: Files::new(sandbox.roots.clone(), grant.writable()),
-        programs: Programs::new(
-            sandbox.machine.clone(),
-            sandbox.roots.clone(),
-            grant.writable(),
-            grant.network(),
-            deadline - time_to_tell(limits.timeout),
-        ),
+        files: reach.files,
+        programs: reach.programs,
         log: Log::new(limits.log),
         progress,
     };
     let mut store = Store::new(&sandbox.ticking.engine, state);
     store.limiter(|state| &mut state.meter);
+    store.call_hook(|mut context, hook| match hook {
+        CallHook::CallingHost => context.data_mut().meter.count_host_call(),
+        CallHook::CallingWasm | CallHook::ReturningFromWasm | CallHook::ReturningFromHost => Ok(()),
+    });
     store.set_fuel(limits.fuel)?;
     // What a component hands to the host in one call is copied; this bounds it before it is.
     store.set_hostcall_fuel(limits.output.max(64 << 20));
@@ -202,81 +224,6 @@ fn collect_log(state: &State) -> Vec<String> {
     state.log.lines.iter().cloned().chain(lines).collect()
 }
 
-fn within_output_limit(output: Output, limits: &Limits) -> Result<Output, Error> {
-    let content: usize = output.content.iter().map(content_size).sum();
-    let facts = [&output.data, &output.metadata].into_iter().flatten().map(String::len).sum::<usize>();
-    match content + facts <= limits.output {
-        true => Ok(output),
-        false => Err(limit_error(Kind::OutputLimit, limits)),
-    }
-}
-
-fn content_size(content: &Content) -> usize {
-    match content {
-        Content::Text(text) | Content::Json(text) => text.len(),
-        Content::Binary(blob) => blob.data.len(),
-        Content::Link(link) => link.uri.len() + link.name.len(),
-    }
-}
-
-/// A failure that the component reported itself.
-fn from_guest(error: wit::Error) -> (Result<Output, Error>, Option<Output>) {
-    let kind = match error.kind {
-        ErrorKind::InvalidInput => Kind::InvalidInput,
-        ErrorKind::Denied => Kind::Denied,
-        ErrorKind::Conflict => Kind::Conflict,
-        ErrorKind::TooLarge => Kind::TooLarge,
-        ErrorKind::ToolFailed => Kind::ToolFailed,
-        ErrorKind::Upstream => Kind::Upstream,
-        ErrorKind::Unavailable => Kind::Unavailable,
-        ErrorKind::Timeout => Kind::Timeout,
-    };
-    let mut shaped = Error::new(Step::Sandbox, kind, crate::document::excerpt(&error.message, 2000));
-    shaped.reason = error.reason.map(|reason| crate::document::excerpt(&reason, 64).into());
-    shaped.hint = error.hint.map(|hint| crate::document::excerpt(&hint, 2000));
-    (Err(shaped), error.partial)
-}
-
-/// Why a component broke off. A limit that was hit before is the cause, whatever the component made of it.
-fn from_trap(tool: &Tool, state: &State, limits: &Limits, error: &wasmtime::Error) -> Error {
-    let trap = error.downcast_ref::<Trap>();
-    let text = format!("{error:#}");
-    let kind = match (trap, state.meter.hit) {
-        (Some(Trap::Interrupt), _) => return timed_out(tool, limits),
-        (Some(Trap::OutOfFuel), _) => Kind::OutOfFuel,
-        (Some(Trap::StackOverflow), _) => Kind::StackOverflow,
-        (_, Some(hit)) => hit,
-        _ if text.contains("write beyond capacity of MemoryOutputPipe") => Kind::LogLimit,
-        _ if text.contains("hostcall fuel") || text.contains("too much data") => Kind::OutputLimit,
-        _ if text.contains("memory minimum size") || text.contains("exceeds memory limits") => Kind::OutOfMemory,
-        _ if text.contains("table minimum size") || text.contains("exceeds table limits") => Kind::TableLimit,
-        _ => Kind::Trap,
-    };
-    match kind {
-        Kind::Trap => Error::new(Step::Sandbox, kind, format!("the component of `{}` broke off", tool.name)).log(text),
-        kind => limit_error(kind, limits).log(text),
-    }
-}
-
-fn limit_error(kind: Kind, limits: &Limits) -> Error {
-    let message = match kind {
-        Kind::OutOfFuel => format!("the call used up its {} units of fuel", limits.fuel),
-        Kind::OutOfMemory => format!("the call needs more than its {} MiB of memory", limits.memory >> 20),
-        Kind::OutputLimit => format!("the result is larger than {} bytes", limits.output),
-        Kind::LogLimit => format!("the call logged more than {} bytes", limits.log),
-        Kind::HostCallLimit => format!("the call asked the host more than {} times", limits.host_calls),
-        Kind::StackOverflow => "the component recursed too deeply".into(),
-        Kind::TableLimit => "the component's tables are too large".into(),
-        other => format!("the call hit a limit: {}", other.name()),
-    };
-    Error::new(Step::Sandbox, kind, message).hint("ask for less at once, or have the operator raise the tool's limits")
-}
-
-fn timed_out(tool: &Tool, limits: &Limits) -> Error {
-    let message = format!("`{}` did not end within {} ms", tool.name, limits.timeout.as_millis());
-    Error::new(Step::Sandbox, Kind::Timeout, message)
-}
-
 impl Execution {
     fn refused(error: Error) -> Execution {
         Execution { outcome: Err(error), partial: None, usage: Usage::default(), log: Vec::new() }
@@ -289,13 +236,25 @@ impl Sandbox {
     pub fn start(config: &Config, hidden: Vec<String>) -> Result<Sandbox, String> {
         let ceiling = config.ceiling.clone();
         let memory = usize::try_from(ceiling.memory_mb.saturating_mul(1 << 20)).unwrap_or(usize::MAX);
-        let ticking = engine::Ticking::start(&settings(ceiling.concurrent_calls, memory))?;
+        let slots = u32::try_from(ceiling.concurrent_calls).unwrap_or(u32::MAX).clamp(1, MOST_SLOTS);
+        let ticking = engine::Ticking::start(&settings(slots, memory))?;
         let cache = Cache::open(&config.cache_dir.join("components"), &ticking.engine);
         let roots = Arc::new(Roots::open(&config.grants, &config.protected)?);
         let machine = Arc::new(Machine::of(config, hidden));
-        let slots = Semaphore::new(ceiling.concurrent_calls as usize);
+        let waiting_places = slots * WAITING_PER_SLOT;
+        let slots = Semaphore::new(slots as usize);
         let waiting = AtomicU32::new(0);
-        Ok(Sandbox { ticking, cache, ready: RwLock::default(), roots, machine, ceiling, slots, waiting })
+        Ok(Sandbox {
+            ticking,
+            cache,
+            ready: RwLock::default(),
+            roots,
+            machine,
+            ceiling,
+            slots,
+            waiting,
+            waiting_places,
+        })
     }
 
     /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new.
@@ -313,6 +272,7 @@ impl Sandbox {
         let mut linker = Linker::new(engine);
         capability::link(&mut linker, granted).map_err(invalid)?;
         let pre = linker.instantiate_pre(&component).and_then(EveryPre::new).map_err(invalid)?;
+        self.check_types(&pre)?;
         let mut ready = self.ready.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         let names = granted.iter().map(|name| name.as_bytes());
         let linked = Digest::of_parts(std::iter::once(digest.bytes().as_slice()).chain(names));
@@ -323,6 +283,29 @@ impl Sandbox {
     /// The parts of the sandbox of the operating system, as a program in it finds them, or which one is not there.
     pub async fn layers(&self) -> Result<Vec<Layer>, String> {
         capability::process::layers(&self.machine).await
+    }
+
+    /// Starts a component once, without any authority, to see that what it exports has the contract's types. One that
+    /// breaks off at its start is left to its calls, which say how.
+    fn check_types(&self, pre: &EveryPre<State>) -> Result<(), InstallError> {
+        let limits = Limits::of(&LimitsManifest::default(), Some(TRIAL), &self.ceiling);
+        let deadline = Instant::now() + limits.timeout;
+        let nothing = Arc::new(Roots::none());
+        let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
+        let _tick = self.ticking.hold();
+        let reach = Reach {
+            files: Files::new(nothing.clone(), false),
+            programs: Programs::new(self.machine.clone(), nothing, false, false, deadline),
+        };
+        let mut store = store(self, reach, &limits, deadline, None).map_err(invalid)?;
+        let started = poll_until(deadline, pre.instance_pre().instantiate_async(&mut store));
+        match started {
+            Some(Ok(instance)) => {
+                let indices = bindings::EveryIndices::new(pre.instance_pre()).map_err(invalid)?;
+                indices.load(&mut store, &instance).map(|_| ()).map_err(invalid)
+            }
+            Some(Err(_)) | None => Ok(()),
+        }
     }
 
     fn ready(&self, digest: &Digest) -> Option<Arc<EveryPre<State>>> {
@@ -338,7 +321,7 @@ impl Sandbox {
             Err(Error::new(Step::Sandbox, Kind::Overloaded, why.to_owned()).retry_after(Duration::from_secs(1)))
         };
         let waiting = Waiting::enter(&self.waiting);
-        if waiting.ahead >= self.ceiling.concurrent_calls * WAITING_PER_SLOT {
+        if waiting.ahead >= self.waiting_places {
             return overloaded("too many calls wait for a free slot");
         }
         match tokio::time::timeout_at(deadline.into(), self.slots.acquire()).await {
@@ -347,6 +330,19 @@ impl Sandbox {
             Err(_) => overloaded("no slot became free within the call's time"),
         }
     }
+}
+
+/// Polls a future that needs no reactor until it is ready or the time is over.
+fn poll_until<F: Future>(deadline: Instant, future: F) -> Option<F::Output> {
+    let mut future = std::pin::pin!(future);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    while Instant::now() < deadline {
+        if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return Some(output);
+        }
+        std::thread::yield_now();
+    }
+    None
 }
 
 /// Counts a waiting call for as long as it waits.

@@ -8,30 +8,27 @@ use crate::registry::schema::{Field, InputSchema};
 use serde_json::{Map, Value};
 
 /// Repairs the members of arguments in place.
-pub fn coerce(args: &mut Map<String, Value>, schema: &InputSchema) -> Vec<Repair> {
+pub(super) fn coerce(args: &mut Map<String, Value>, schema: &InputSchema) -> Vec<Repair> {
     let mut repairs = Vec::new();
     if !schema.listed {
         return repairs;
     }
     for (name, field) in &schema.fields {
         let Some(value) = args.get(name) else { continue };
-        let Some((to, rule)) = repair(value, field) else { continue };
+        let Some((to, rule)) = repair(value, field) else {
+            continue;
+        };
         let from = match &to {
             Some(to) => args.insert(name.clone(), to.clone()),
             None => args.shift_remove(name),
         };
-        repairs.push(Repair {
-            path: pointer("", name),
-            from: from.unwrap_or_default(),
-            to,
-            rule: rule.to_owned(),
-        });
+        repairs.push(Repair { path: pointer("", name), from: from.unwrap_or_default(), to, rule: rule.to_owned() });
     }
     repairs
 }
 
 /// Puts defaults in where arguments are absent. Not a repair: the schema announces them.
-pub fn fill_defaults(args: &mut Map<String, Value>, schema: &InputSchema) {
+pub(super) fn fill_defaults(args: &mut Map<String, Value>, schema: &InputSchema) {
     for (name, field) in &schema.fields {
         if let (Some(default), false) = (&field.default, args.contains_key(name)) {
             args.insert(name.clone(), default.clone());

@@ -161,8 +161,11 @@ fn refuse(tool: &Tool, mut found: Vec<Problem>) -> Error {
     let count = found.len();
     found.truncate(problems::MOST);
     let noun = if count == 1 { "problem" } else { "problems" };
-    let mut error =
-        Error::new(Step::Validation, Kind::InvalidInput, format!("the arguments of `{}` have {count} {noun}", tool.name));
+    let mut error = Error::new(
+        Step::Validation,
+        Kind::InvalidInput,
+        format!("the arguments of `{}` have {count} {noun}", tool.name),
+    );
     error.problems = found;
     error
 }

@@ -16,7 +16,7 @@ const SIZE: usize = 16 << 20;
 const KEYS: usize = 100_000;
 
 /// Reads arguments from text.
-pub fn parse(text: &str) -> Result<Map<String, Value>, Problem> {
+pub(super) fn parse(text: &str) -> Result<Map<String, Value>, Problem> {
     if text.len() > SIZE {
         return Err(problem("size", format!("at most {SIZE} bytes"), format!("{} bytes", text.len())));
     }
@@ -39,7 +39,7 @@ pub fn parse(text: &str) -> Result<Map<String, Value>, Problem> {
 }
 
 /// Checks the depth of a value that an embedding program built.
-pub fn check_depth(value: &Value) -> Result<(), Problem> {
+pub(super) fn check_depth(value: &Value) -> Result<(), Problem> {
     fn deep(value: &Value, left: usize) -> bool {
         match value {
             Value::Array(items) => left == 0 || items.iter().any(|item| deep(item, left - 1)),
@@ -47,11 +47,12 @@ pub fn check_depth(value: &Value) -> Result<(), Problem> {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
         }
     }
-    if deep(value, DEPTH) { Err(too_deep("")) } else { Ok(()) }
+    // The arguments themselves are the first level.
+    if deep(value, DEPTH - 1) { Err(too_deep("")) } else { Ok(()) }
 }
 
 /// What a value is, in the words of JSON Schema.
-pub fn kind_of(value: &Value) -> &'static str {
+pub(super) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
@@ -182,7 +183,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
 }
 
 /// A JSON Pointer with one more key.
-pub fn pointer(path: &str, key: &str) -> String {
+pub(super) fn pointer(path: &str, key: &str) -> String {
     format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 

@@ -2,7 +2,7 @@
 
 /// The normal form: absolute, no `.`, no empty parts, `..` taken back; a relative path starts in the workspace. What
 /// leads above the root keeps its `..`, so that permission sees it and refuses.
-pub fn normalise(path: &str) -> String {
+pub(super) fn normalise(path: &str) -> String {
     let mut parts: Vec<&str> = if path.starts_with('/') { Vec::new() } else { vec!["workspace"] };
     for part in path.split('/') {
         match part {

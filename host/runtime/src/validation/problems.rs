@@ -8,10 +8,10 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
 /// Most problems of one answer; more only bury the first ones.
-pub const MOST: usize = 20;
+pub(super) const MOST: usize = 20;
 
 /// All that one error of the validator says; an object with several unknown keys has one problem for each.
-pub fn of(error: &ValidationError<'_>, known: &[&str]) -> Vec<Problem> {
+pub(super) fn of(error: &ValidationError<'_>, known: &[&str]) -> Vec<Problem> {
     let path = error.instance_path().to_string();
     let received = received(error.instance());
     let problem = |rule: &str, expected: String, hint: Option<String>| Problem {

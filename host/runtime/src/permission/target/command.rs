@@ -20,7 +20,8 @@ const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh"];
 /// Commands that change what later words mean.
 const CHANGERS: &[&str] = &["alias", "unalias", "trap", "hash", "enable", "shopt", "bind", "complete", "fc"];
 /// Variables that are set for one command and change nothing but its language and its colours.
-const HARMLESS: &[&str] = &["LANG", "LANGUAGE", "TZ", "NO_COLOR", "COLUMNS", "LINES", "TERM", "FORCE_COLOR", "CLICOLOR"];
+const HARMLESS: &[&str] =
+    &["LANG", "LANGUAGE", "TZ", "NO_COLOR", "COLUMNS", "LINES", "TERM", "FORCE_COLOR", "CLICOLOR"];
 
 /// A command that runs another one: its name, its options that take a value in the next word, and how many words
 /// stand before the other command.
@@ -52,21 +53,69 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "exec", with_value: &["-a"], operands: 0, bar: None },
     wrapper("busybox", &[], 0),
     wrapper("toybox", &[], 0),
-    wrapper("xargs", &["-a", "-d", "-E", "-I", "-L", "-n", "-P", "-s", "--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-lines", "--replace", "--max-chars"], 0),
-    Wrapper { name: "flock", with_value: &["-w", "-E", "--timeout", "--wait"], operands: 1, bar: Some("it makes a file") },
-    Wrapper { name: "strace", with_value: &["-e", "-o", "-p", "-s", "-u"], operands: 0, bar: Some("it looks into another process") },
+    wrapper(
+        "xargs",
+        &[
+            "-a",
+            "-d",
+            "-E",
+            "-I",
+            "-L",
+            "-n",
+            "-P",
+            "-s",
+            "--arg-file",
+            "--delimiter",
+            "--max-args",
+            "--max-procs",
+            "--max-lines",
+            "--replace",
+            "--max-chars",
+        ],
+        0,
+    ),
+    Wrapper {
+        name: "flock",
+        with_value: &["-w", "-E", "--timeout", "--wait"],
+        operands: 1,
+        bar: Some("it makes a file"),
+    },
+    Wrapper {
+        name: "strace",
+        with_value: &["-e", "-o", "-p", "-s", "-u"],
+        operands: 0,
+        bar: Some("it looks into another process"),
+    },
     Wrapper { name: "chroot", with_value: &[], operands: 1, bar: PRIVILEGED },
     Wrapper { name: "unshare", with_value: &[], operands: 0, bar: PRIVILEGED },
-    Wrapper { name: "sudo", with_value: &["-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "--user", "--group", "--host", "--prompt", "--chdir"], operands: 0, bar: PRIVILEGED },
+    Wrapper {
+        name: "sudo",
+        with_value: &[
+            "-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "--user", "--group", "--host", "--prompt", "--chdir",
+        ],
+        operands: 0,
+        bar: PRIVILEGED,
+    },
     Wrapper { name: "doas", with_value: &["-u", "-C"], operands: 0, bar: PRIVILEGED },
     Wrapper { name: "runuser", with_value: &["-u", "-g", "-G"], operands: 0, bar: PRIVILEGED },
     Wrapper { name: "setpriv", with_value: &[], operands: 0, bar: PRIVILEGED },
 ];
 
 /// Git's options that stand before its subcommand and take the next word.
-const GIT_WITH_VALUE: &[&str] = &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source", "--list-cmds"];
+const GIT_WITH_VALUE: &[&str] = &[
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--config-env",
+    "--attr-source",
+    "--list-cmds",
+];
 /// Those that change which programs git runs or whose files it shows.
-const GIT_BARS: &[&str] = &["-c", "--config-env", "--exec-path", "--git-dir", "--work-tree", "--namespace", "--super-prefix"];
+const GIT_BARS: &[&str] =
+    &["-c", "--config-env", "--exec-path", "--git-dir", "--work-tree", "--namespace", "--super-prefix"];
 
 /// All commands that a text for the shell runs.
 pub(super) fn of_text(text: &str, depth: usize) -> Result<Vec<Command>, String> {
@@ -113,7 +162,12 @@ fn plain(text: &str) -> Word {
 }
 
 /// Takes wrappers off, one after the other, and keeps what is inside of them.
-fn see_through(mut words: Vec<Word>, mut bars: Vec<&'static str>, depth: usize, found: &mut Vec<Command>) -> Result<(), String> {
+fn see_through(
+    mut words: Vec<Word>,
+    mut bars: Vec<&'static str>,
+    depth: usize,
+    found: &mut Vec<Command>,
+) -> Result<(), String> {
     loop {
         let Some(first) = words.first().cloned() else { return Ok(()) };
         if first.expands || first.text.is_empty() {
@@ -124,7 +178,9 @@ fn see_through(mut words: Vec<Word>, mut bars: Vec<&'static str>, depth: usize, 
         if CHANGERS.contains(&name.as_str()) {
             return Err(format!("`{name}` changes what later words mean"));
         }
-        if SHELLS.contains(&name.as_str()) && let Some(text) = shell_text(&words)? {
+        if SHELLS.contains(&name.as_str())
+            && let Some(text) = shell_text(&words)?
+        {
             return of_text(&text, depth + 1).map(|inner| keep_all(inner, &bars, found));
         }
         match name.as_str() {
@@ -133,7 +189,8 @@ fn see_through(mut words: Vec<Word>, mut bars: Vec<&'static str>, depth: usize, 
                 return of_text(&text, depth + 1).map(|inner| keep_all(inner, &bars, found));
             }
             "watch" => {
-                let from = words.iter().skip(1).position(|word| !word.text.starts_with('-')).map_or(words.len(), |at| at + 1);
+                let from =
+                    words.iter().skip(1).position(|word| !word.text.starts_with('-')).map_or(words.len(), |at| at + 1);
                 let text = fixed_text(&words[from..], "watch")?;
                 return of_text(&text, depth + 1).map(|inner| keep_all(inner, &bars, found));
             }
@@ -314,7 +371,9 @@ impl Command {
 
     /// The command on one line, with quotes where the shell would need them.
     pub(super) fn text(&self) -> String {
-        let bare = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=:@%+,^~".contains(&b));
+        let bare = |text: &str| {
+            !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=:@%+,^~".contains(&b))
+        };
         let shown = |word: &Word| match bare(&word.text) || word.expands {
             true => word.text.clone(),
             false => format!("'{}'", word.text.replace('\'', "'\\''")),

@@ -77,7 +77,7 @@ pub fn of(tool: &Tool, judged: &Judged, places: &path::Places) -> Vec<Target> {
 
 fn read(tool: &Tool, syntax: TargetSyntax, text: &str, places: &path::Places) -> Vec<Target> {
     match syntax {
-        TargetSyntax::Path => vec![places.locate(text)],
+        TargetSyntax::Path => vec![places.locate(text, tool.effect.kind != Effect::Read)],
         TargetSyntax::Name => vec![Target::Name(text.to_owned())],
         TargetSyntax::Shell | TargetSyntax::Argv => commands(tool, command::of_text(text, 0), places),
     }
@@ -121,5 +121,7 @@ fn commands(tool: &Tool, found: Result<Vec<Command>, String>, places: &path::Pla
 /// runs; what is in git's own store is not.
 fn revision_of_protected(command: &Command, places: &path::Places) -> Option<String> {
     let paths = command.revisions();
-    paths.map(|path| format!("{}/{path}", path::WORKSPACE)).find(|path| matches!(places.locate(path), Target::Protected(_)))
+    paths
+        .map(|path| format!("{}/{path}", path::WORKSPACE))
+        .find(|path| matches!(places.locate(path, false), Target::Protected(_)))
 }

@@ -17,13 +17,16 @@ pub struct Places {
 }
 
 impl Places {
-    /// Judges a path in normal form.
-    pub fn locate(&self, path: &str) -> Target {
+    /// Judges a path in normal form, for a call that `changes` things or only reads.
+    pub fn locate(&self, path: &str, changes: bool) -> Target {
         let text = path.to_owned();
         let granted = path == "/" || self.grants.iter().any(|grant| is_beneath(path, grant));
         if !granted || path.split('/').any(|part| part == "..") {
             Target::OutOfBounds(text)
-        } else if self.protected.iter().any(|place| is_beneath(path, place)) || is_hook(path) {
+        } else if self.protected.iter().any(|place| is_beneath(path, place))
+            || is_hook(path)
+            || (changes && is_git_config(path))
+        {
             Target::Protected(text)
         } else {
             Target::Granted(text)
@@ -33,20 +36,25 @@ impl Places {
 
 /// Whether a path is another one or lies beneath it, by whole names.
 pub fn is_beneath(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Whether a path leads to what git would run on its own.
 pub fn is_hook(path: &str) -> bool {
-    let mut parts = path.split('/').peekable();
-    while let Some(part) = parts.next() {
-        let is_git = part.eq_ignore_ascii_case(".git");
-        if is_git && parts.peek().is_some_and(|next| next.eq_ignore_ascii_case("hooks")) {
-            return true;
-        }
-    }
-    false
+    in_git_folder(path, &["hooks"])
+}
+
+/// Whether a path leads to what tells git which programs to run; tools may read it and never change it.
+pub fn is_git_config(path: &str) -> bool {
+    in_git_folder(path, &["config", "config.worktree", "info", "modules", "worktrees", "commondir"])
+}
+
+fn in_git_folder(path: &str, names: &[&str]) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    let is_one = |part: &str| names.iter().any(|name| part.eq_ignore_ascii_case(name));
+    parts.windows(2).any(|pair| pair[0].eq_ignore_ascii_case(".git") && is_one(pair[1]))
+        // A link file instead of the folder would lead git to any configuration.
+        || (names.contains(&"config") && parts.last().is_some_and(|last| last.eq_ignore_ascii_case(".git")))
 }
 
 #[cfg(test)]
@@ -55,12 +63,10 @@ mod tests {
 
     #[test]
     fn places_are_told_apart_by_whole_names() {
-        let places = Places {
-            grants: ["/workspace".to_owned()].into(),
-            protected: ["/workspace/.state".to_owned()].into(),
-        };
+        let places =
+            Places { grants: ["/workspace".to_owned()].into(), protected: ["/workspace/.state".to_owned()].into() };
         let check = |path: &str, expect: fn(String) -> Target| {
-            assert_eq!(places.locate(path), expect(path.to_owned()));
+            assert_eq!(places.locate(path, false), expect(path.to_owned()));
         };
         check("/workspace/a", Target::Granted);
         check("/", Target::Granted);
@@ -72,5 +78,9 @@ mod tests {
         check("/workspace/sub/.git/hooks/pre-commit", Target::Protected);
         check("/workspace/.GIT/Hooks", Target::Protected);
         check("/workspace/.git/config", Target::Granted);
+        for changed in ["/workspace/.git/config", "/workspace/.git", "/workspace/a/.Git/info/attributes"] {
+            assert_eq!(places.locate(changed, true), Target::Protected(changed.to_owned()));
+        }
+        assert_eq!(places.locate("/workspace/.gitignore", true), Target::Granted("/workspace/.gitignore".into()));
     }
 }

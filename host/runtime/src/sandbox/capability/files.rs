@@ -12,7 +12,6 @@ use crate::sandbox::bindings::hermes::tool::files::{
 use cap_std::fs::{FileType, FileTypeExt, Metadata};
 pub(crate) use place::{Roots, Virtual};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use tokio::sync::Semaphore;
@@ -20,6 +19,8 @@ use wasmtime::component::Resource;
 
 /// Bytes that opening a file reads ahead, so that small files cost one hop to a thread that may block.
 const AHEAD: usize = 128 << 10;
+/// Bytes that a digest reads at a time.
+const DIGEST: usize = 256 << 10;
 /// Most bytes of one read.
 const READ: usize = 4 << 20;
 /// Most bytes of one write.
@@ -50,9 +51,11 @@ impl Files {
         &self,
         work: impl FnOnce(&Files) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        static FREE: std::sync::LazyLock<Arc<Semaphore>> = std::sync::LazyLock::new(|| Arc::new(Semaphore::new(THREADS)));
+        static FREE: std::sync::LazyLock<Arc<Semaphore>> =
+            std::sync::LazyLock::new(|| Arc::new(Semaphore::new(THREADS)));
         let stopped = |_| failure(Reason::Io, "the runtime is shutting down");
-        let permit = FREE.clone().acquire_owned().await.map_err(|_| failure(Reason::Io, "the runtime is shutting down"))?;
+        let permit =
+            FREE.clone().acquire_owned().await.map_err(|_| failure(Reason::Io, "the runtime is shutting down"))?;
         let files = self.clone();
         let done = tokio::task::spawn_blocking(move || {
             let result = work(&files);
@@ -64,6 +67,7 @@ impl Files {
 }
 
 /// An open regular file.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct Reader {
     file: Arc<File>,
     size: u64,
@@ -106,7 +110,9 @@ fn kind_of(file_type: FileType) -> EntryKind {
     } else if file_type.is_symlink() {
         EntryKind::Link
     } else {
-        debug_assert!(file_type.is_fifo() || file_type.is_socket() || file_type.is_char_device() || file_type.is_block_device());
+        debug_assert!(
+            file_type.is_fifo() || file_type.is_socket() || file_type.is_char_device() || file_type.is_block_device()
+        );
         EntryKind::Other
     }
 }
@@ -123,20 +129,23 @@ fn modified_ms(metadata: &Metadata) -> u64 {
 impl Files {
     fn stat(&self, path: &str) -> Result<Status, Failure> {
         let place = match self.roots.find(path)? {
-            Virtual::Root => return Ok(Status { kind: EntryKind::Directory, size: 0, modified_ms: 0 }),
+            Virtual::Root => {
+                return Ok(Status { kind: EntryKind::Directory, size: 0, modified_ms: 0 });
+            }
             Virtual::Beneath(place) => place,
         };
         let metadata = place.directory.metadata(&place.rest).map_err(|error| from_io(path, &error))?;
-        Ok(Status { kind: kind_of(metadata.file_type()), size: size_of(&metadata), modified_ms: modified_ms(&metadata) })
+        Ok(Status {
+            kind: kind_of(metadata.file_type()),
+            size: size_of(&metadata),
+            modified_ms: modified_ms(&metadata),
+        })
     }
 
     fn open(&self, path: &str) -> Result<Reader, Failure> {
-        let file = self.roots.open_file(path)?;
-        let io = |error: std::io::Error| from_io(path, &error);
-        let size = file.metadata().map_err(io)?.len();
-        let mut ahead = vec![0; AHEAD.min(usize::try_from(size).unwrap_or(AHEAD))];
-        let filled = read_full(&file, 0, &mut ahead).map_err(io)?;
-        ahead.truncate(filled);
+        let (file, size) = self.roots.open_file(path)?;
+        let ahead = read_up_to(&file, 0, AHEAD.min(usize::try_from(size).unwrap_or(AHEAD)))
+            .map_err(|error| from_io(path, &error))?;
         Ok(Reader { file: Arc::new(file), size, ahead, path: path.to_owned() })
     }
 
@@ -179,10 +188,7 @@ impl Files {
 
 impl Reader {
     fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, Failure> {
-        let mut bytes = vec![0; length];
-        let filled = read_full(&self.file, offset, &mut bytes).map_err(|error| from_io(&self.path, &error))?;
-        bytes.truncate(filled);
-        Ok(bytes)
+        read_up_to(&self.file, offset, length).map_err(|error| from_io(&self.path, &error))
     }
 
     /// Part of what was read ahead, if it has all that is asked for.
@@ -198,30 +204,31 @@ impl Reader {
     }
 }
 
-/// Reads until the buffer is full or the file ends.
-fn read_full(file: &File, offset: u64, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match file.read_at(&mut buffer[filled..], offset + filled as u64) {
+/// Reads so many bytes, or fewer if the file ends before.
+fn read_up_to(file: &File, offset: u64, length: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        let at = offset + bytes.len() as u64;
+        match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), at) {
             Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
-    Ok(filled)
+    // The allocator may have given more room than was asked for.
+    bytes.truncate(length);
+    Ok(bytes)
 }
 
 /// The digest of an open file, in bounded memory.
 fn digest_of(file: &File) -> std::io::Result<Digest> {
     let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; 256 << 10];
     let mut offset = 0;
     loop {
-        let count = read_full(file, offset, &mut buffer)?;
-        hasher.update(&buffer[..count]);
-        offset += count as u64;
-        if count < buffer.len() {
+        let part = read_up_to(file, offset, DIGEST)?;
+        hasher.update(&part);
+        offset += part.len() as u64;
+        if part.len() < DIGEST {
             return Ok(Digest::from_bytes(*hasher.finalize().as_bytes()));
         }
     }
@@ -229,17 +236,14 @@ fn digest_of(file: &File) -> std::io::Result<Digest> {
 
 impl Host for State {
     fn grants(&mut self) -> wasmtime::Result<Vec<Grant>> {
-        self.meter.count_host_call()?;
         Ok(self.files.roots.grants(self.files.writable))
     }
 
     async fn stat(&mut self, path: String) -> wasmtime::Result<Result<Status, Failure>> {
-        self.meter.count_host_call()?;
         Ok(self.files.blocking(move |files| files.stat(&path)).await)
     }
 
     async fn open(&mut self, path: String) -> wasmtime::Result<Result<Resource<Reader>, Failure>> {
-        self.meter.count_host_call()?;
         let opened = self.files.blocking(move |files| files.open(&path)).await;
         match opened {
             Ok(reader) => Ok(Ok(self.wasi.table.push(reader)?)),
@@ -253,13 +257,11 @@ impl Host for State {
         after: Option<String>,
         limit: u32,
     ) -> wasmtime::Result<Result<Vec<Entry>, Failure>> {
-        self.meter.count_host_call()?;
         let limit = PAGE.min(limit as usize);
         Ok(self.files.blocking(move |files| files.list(&path, after.as_deref(), limit)).await)
     }
 
     async fn make_directory(&mut self, path: String) -> wasmtime::Result<Result<(), Failure>> {
-        self.meter.count_host_call()?;
         Ok(self.files.blocking(move |files| files.make_directory(&path)).await)
     }
 
@@ -269,7 +271,6 @@ impl Host for State {
         content: Vec<u8>,
         expect: Expectation,
     ) -> wasmtime::Result<Result<Written, Failure>> {
-        self.meter.count_host_call()?;
         Ok(self.files.blocking(move |files| files.replace(&path, &content, &expect)).await)
     }
 
@@ -279,14 +280,12 @@ impl Host for State {
         content: Vec<u8>,
         expect: Expectation,
     ) -> wasmtime::Result<Result<Written, Failure>> {
-        self.meter.count_host_call()?;
         Ok(self.files.blocking(move |files| files.append(&path, &content, &expect)).await)
     }
 }
 
 impl HostReader for State {
     fn size(&mut self, reader: Resource<Reader>) -> wasmtime::Result<u64> {
-        self.meter.count_host_call()?;
         Ok(self.wasi.table.get(&reader)?.size)
     }
 
@@ -296,7 +295,6 @@ impl HostReader for State {
         offset: u64,
         length: u32,
     ) -> wasmtime::Result<Result<Vec<u8>, Failure>> {
-        self.meter.count_host_call()?;
         let length = length as usize;
         if length > READ {
             return Ok(Err(failure(Reason::TooLarge, format!("one read has at most {READ} bytes"))));
@@ -310,7 +308,6 @@ impl HostReader for State {
     }
 
     async fn digest(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<String, Failure>> {
-        self.meter.count_host_call()?;
         let reader = self.wasi.table.get(&reader)?;
         if reader.ahead.len() as u64 == reader.size {
             return Ok(Ok(Digest::of(&reader.ahead).to_string()));

@@ -20,11 +20,10 @@ impl Log {
 
 impl Host for State {
     fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
-        if message.len() > self.log.left {
-            return Err(self.meter.stop(Kind::LogLimit));
-        }
         // A line costs at least this much, so that empty ones are counted too.
-        self.log.left = self.log.left.saturating_sub(message.len().max(16));
+        let cost = message.len().max(16);
+        let Some(left) = self.log.left.checked_sub(cost) else { return Err(self.meter.stop(Kind::LogLimit)) };
+        self.log.left = left;
         let level = match level {
             Level::Debug => "debug",
             Level::Info => "info",

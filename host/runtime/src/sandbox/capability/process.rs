@@ -95,7 +95,13 @@ impl Machine {
     fn environment(&self, added: Vec<(String, String)>) -> Vec<(String, String)> {
         let path = self.settings.path.iter().map(|folder| folder.to_string_lossy().into_owned());
         let path = path.chain([PATH.to_owned()]).collect::<Vec<_>>().join(":");
-        let own = [("PATH", path.as_str()), ("HOME", "/home/agent"), ("LANG", "C.UTF-8"), ("TERM", "dumb"), ("TMPDIR", "/tmp")];
+        let own = [
+            ("PATH", path.as_str()),
+            ("HOME", "/home/agent"),
+            ("LANG", "C.UTF-8"),
+            ("TERM", "dumb"),
+            ("TMPDIR", "/tmp"),
+        ];
         let mut all: Vec<(String, String)> = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         all.retain(|(name, _)| added.iter().all(|(other, _)| other != name));
         all.extend(added);
@@ -105,7 +111,13 @@ impl Machine {
 
 impl Programs {
     /// `deadline` is when programs are ended, a little before the attempt itself is.
-    pub(crate) fn new(machine: Arc<Machine>, roots: Arc<Roots>, writable: bool, network: bool, deadline: Instant) -> Programs {
+    pub(crate) fn new(
+        machine: Arc<Machine>,
+        roots: Arc<Roots>,
+        writable: bool,
+        network: bool,
+        deadline: Instant,
+    ) -> Programs {
         Programs { machine, roots, writable, network, deadline }
     }
 
@@ -265,7 +277,8 @@ impl Disk {
     fn measure(machine: &Machine) -> Disk {
         let most = machine.settings.disk_mb.saturating_mul(1 << 20);
         let writable = machine.grants.iter().filter(|grant| grant.writable);
-        let grants = writable.filter_map(|grant| Some((grant.source.clone(), free(&grant.source)?.saturating_sub(most))));
+        let grants =
+            writable.filter_map(|grant| Some((grant.source.clone(), free(&grant.source)?.saturating_sub(most))));
         Disk { grants: grants.collect(), next: Instant::now() + LOOK }
     }
 

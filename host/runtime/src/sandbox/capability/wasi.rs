@@ -10,6 +10,9 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 /// Most bytes of randomness for one request of a component.
 const RANDOM: u64 = 1 << 20;
 
+/// Most things that a component holds open at the same time.
+const HANDLES: usize = 10_000;
+
 /// WASI of one attempt.
 pub(crate) struct Wasi {
     ctx: WasiCtx,
@@ -28,7 +31,9 @@ impl Wasi {
             .allow_ip_name_lookup(false)
             .max_random_size(RANDOM)
             .build();
-        Wasi { ctx, table: ResourceTable::new(), printed }
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(HANDLES);
+        Wasi { ctx, table, printed }
     }
 
     /// What the component printed.

@@ -1,3 +1,5 @@
+//! Is every command of a text listed, and everything refused that shells read differently?
+
 use super::*;
 
 /// The words of each command, and `>` before each file that is written.
@@ -40,9 +42,29 @@ fn every_command_of_a_text_is_listed_after_quotes_are_taken_away() {
 #[test]
 fn what_shells_read_differently_or_only_know_when_they_run_is_refused() {
     for text in [
-        "cat <(ls)", "ls &> x", "ls |& cat", "echo $'a'", "cat <<< x", "echo ${x:-y}", "echo $((1))", "case a in a) ls;; esac",
-        "f() { rm x; }", "function f { ls; }", "[[ -f x ]]", "echo 'a", "echo \"a", "ls )", "ls &&", "; ls", "a=(1 2)",
-        "echo a\rrm x", "cat <<EOF\n$(rm x)\nEOF", "cat <<EOF\nno end", "echo \u{202e}x", "ls >&file", "((1))",
+        "cat <(ls)",
+        "ls &> x",
+        "ls |& cat",
+        "echo $'a'",
+        "cat <<< x",
+        "echo ${x:-y}",
+        "echo $((1))",
+        "case a in a) ls;; esac",
+        "f() { rm x; }",
+        "function f { ls; }",
+        "[[ -f x ]]",
+        "echo 'a",
+        "echo \"a",
+        "ls )",
+        "ls &&",
+        "; ls",
+        "a=(1 2)",
+        "echo a\rrm x",
+        "cat <<EOF\n$(rm x)\nEOF",
+        "cat <<EOF\nno end",
+        "echo \u{202e}x",
+        "ls >&file",
+        "((1))",
     ] {
         assert!(commands(text).is_err(), "{text:?}: {:?}", commands(text));
     }

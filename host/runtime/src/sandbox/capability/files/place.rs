@@ -1,10 +1,11 @@
 //! Where does a virtual path lead on this machine? Resolves beneath a directory that was opened at the start, and looks
 //! at what was really opened: links inside a grant are followed, and a place that is kept from tools stays kept,
 //! whatever name leads to it.
+#![expect(clippy::disallowed_methods, reason = "granted directories are opened here")]
 
 use super::{failure, from_io};
 use crate::config;
-use crate::permission::target::path::is_hook;
+use crate::permission::target::path::{is_git_config, is_hook};
 use crate::sandbox::bindings::hermes::tool::files::{Entry, EntryKind, Failure, Grant, Reason};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
@@ -53,8 +54,12 @@ impl Roots {
         protected: &BTreeSet<PathBuf>,
     ) -> Result<Roots, String> {
         let open = |(name, grant): (&String, &config::Grant)| {
-            let directory = Dir::open_ambient_dir(&grant.path, cap_std::ambient_authority())
-                .map_err(|error| format!("the granted directory `{}` (`{name}`) cannot be opened: {error}", grant.path.display()))?;
+            let directory = Dir::open_ambient_dir(&grant.path, cap_std::ambient_authority()).map_err(|error| {
+                format!(
+                    "the granted directory `{}` (`{name}`) cannot be opened: {error} (make it, or correct `grants.{name}`; `hermes-dispatch config show --origin` names the file)",
+                    grant.path.display()
+                )
+            })?;
             let writable = grant.mode == config::Access::ReadWrite;
             Ok((name.clone(), Root { directory, writable }))
         };
@@ -65,9 +70,15 @@ impl Roots {
         })
     }
 
+    /// No directory at all.
+    pub(crate) fn none() -> Roots {
+        Roots { by_name: BTreeMap::new(), protected: BTreeSet::new() }
+    }
+
     /// The grants as a component sees them.
     pub(super) fn grants(&self, writable: bool) -> Vec<Grant> {
-        let grant = |(name, root): (&String, &Root)| Grant { name: format!("/{name}"), writable: writable && root.writable };
+        let grant =
+            |(name, root): (&String, &Root)| Grant { name: format!("/{name}"), writable: writable && root.writable };
         self.by_name.iter().map(grant).collect()
     }
 
@@ -86,7 +97,9 @@ impl Roots {
 
     /// Finds the grant of a path.
     pub(super) fn find(&self, path: &str) -> Result<Virtual<'_>, Failure> {
-        let out = || failure(Reason::PathOutOfBounds, format!("`{}` is beneath no grant", crate::document::excerpt(path, 200)));
+        let out = || {
+            failure(Reason::PathOutOfBounds, format!("`{}` is beneath no grant", crate::document::excerpt(path, 200)))
+        };
         let absolute = path.strip_prefix('/').ok_or_else(out)?;
         if absolute.is_empty() {
             return Ok(Virtual::Root);
@@ -108,8 +121,8 @@ impl Roots {
         }
     }
 
-    /// Opens a regular file for reading, without waiting on anything.
-    pub(super) fn open_file(&self, path: &str) -> Result<File, Failure> {
+    /// Opens a regular file for reading, without waiting on anything, and says how large it is.
+    pub(super) fn open_file(&self, path: &str) -> Result<(File, u64), Failure> {
         let Virtual::Beneath(place) = self.find(path)? else {
             return Err(failure(Reason::IsADirectory, "`/` is a directory"));
         };
@@ -124,14 +137,17 @@ impl Roots {
         let metadata = file.metadata().map_err(io)?;
         regular(path, metadata.is_file(), metadata.is_dir())?;
         self.refuse_protected(path, &real_path(&file).map_err(io)?)?;
-        Ok(file)
+        Ok((file, metadata.len()))
     }
 
     /// Opens a directory for listing or for what is in it.
     pub(super) fn open_directory(&self, path: &str, place: &Place<'_>) -> Result<OpenDirectory, Failure> {
         let io = |error: std::io::Error| from_io(path, &error);
         if !place.directory.metadata(&place.rest).map_err(io)?.is_dir() {
-            return Err(failure(Reason::NotADirectory, format!("`{}` is not a directory", crate::document::excerpt(path, 200))));
+            return Err(failure(
+                Reason::NotADirectory,
+                format!("`{}` is not a directory", crate::document::excerpt(path, 200)),
+            ));
         }
         let dir = place.directory.open_dir(&place.rest).map_err(io)?;
         let real = real_path(&dir).map_err(io)?;
@@ -145,6 +161,21 @@ impl Roots {
                 Reason::PathOutOfBounds,
                 format!("`{}` is kept from every tool", crate::document::excerpt(path, 200)),
             )),
+            false => Ok(()),
+        }
+    }
+
+    /// The same for a place that is to be changed.
+    pub(super) fn refuse_unchangeable(&self, path: &str, real: &Path) -> Result<(), Failure> {
+        self.refuse_protected(path, real)?;
+        match is_git_config(&real.to_string_lossy()) {
+            true => {
+                let shown = crate::document::excerpt(path, 200);
+                Err(failure(
+                    Reason::PathOutOfBounds,
+                    format!("`{shown}` tells git what to run and is never changed by a tool"),
+                ))
+            }
             false => Ok(()),
         }
     }

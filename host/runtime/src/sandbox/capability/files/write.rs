@@ -1,8 +1,9 @@
 //! How does a file change? In one step that others see whole or not at all, under a lock of its directory, with what
 //! the caller expects checked in the same step.
+#![expect(clippy::disallowed_methods, reason = "the mask for new files is read here")]
 
 use super::place::{OpenDirectory, Virtual, real_path};
-use super::{Digest, Files, WRITE, digest_of, failure, from_io};
+use super::{Digest, Files, WRITE, digest_of, failure, from_io, read_up_to};
 use crate::document::excerpt;
 use crate::sandbox::bindings::hermes::tool::files::{Expectation, Failure, Reason, Written};
 use cap_std::fs::Dir;
@@ -30,13 +31,15 @@ impl Files {
     /// Makes a directory and those above it.
     pub(super) fn make_directory(&self, path: &str) -> Result<(), Failure> {
         self.writable_place(path)?;
-        let Virtual::Beneath(place) = self.roots.find(path)? else { return Ok(()) };
+        let Virtual::Beneath(place) = self.roots.find(path)? else {
+            return Ok(());
+        };
         let mut made = PathBuf::new();
         for part in place.rest.components() {
             let above = if made.as_os_str().is_empty() { Path::new(".") } else { &made };
             let above = place.directory.open_dir(above).map_err(|error| from_io(path, &error))?;
             let real = real_path(&above).map_err(|error| from_io(path, &error))?;
-            self.roots.refuse_protected(path, &real.join(part.as_os_str()))?;
+            self.roots.refuse_unchangeable(path, &real.join(part.as_os_str()))?;
             made.push(part);
             match above.create_dir(part.as_os_str()) {
                 Ok(()) => {}
@@ -76,6 +79,9 @@ impl Files {
         if (same.0.dev(), same.0.ino()) != (same.1.dev(), same.1.ino()) {
             return Err(failure(Reason::Changed, format!("`{}` was replaced meanwhile", excerpt(path, 200))));
         }
+        if same.0.nlink() > 1 {
+            return self.replace_with_more(&spot, &old, content).map_err(io);
+        }
         let length = same.0.len();
         if let Err(error) = file.write_all(content).and_then(|()| file.sync_data()) {
             let _ = file.set_len(length);
@@ -83,6 +89,21 @@ impl Files {
         }
         let digest = digest_of(&file).map_err(io)?;
         Ok(Written { size: length + content.len() as u64, digest: digest.to_string(), created: false })
+    }
+
+    /// Appending to a file that has other names would change what those name, perhaps outside the grant; so this name
+    /// gets a file of its own.
+    fn replace_with_more(&self, spot: &Spot, old: &File, more: &[u8]) -> std::io::Result<Written> {
+        let length = usize::try_from(old.metadata()?.len()).unwrap_or(usize::MAX);
+        if length.saturating_add(more.len()) > WRITE {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        }
+        let mut content = read_up_to(old, 0, length)?;
+        content.extend_from_slice(more);
+        let new = NewFile::make(&spot.directory.dir)?;
+        new.fill(&content, Some(old))?;
+        new.put(&spot.name, false)?;
+        Ok(Written { size: content.len() as u64, digest: Digest::of(&content).to_string(), created: false })
     }
 
     fn writable_place(&self, path: &str) -> Result<(), Failure> {
@@ -122,7 +143,7 @@ impl Files {
                     })?;
                 }
                 Ok(_) | Err(_) => {
-                    self.roots.refuse_protected(path, &directory.real.join(&name))?;
+                    self.roots.refuse_unchangeable(path, &directory.real.join(&name))?;
                     return Ok(Spot { directory, name });
                 }
             }

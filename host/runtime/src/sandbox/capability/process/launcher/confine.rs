@@ -20,10 +20,15 @@ const DESCRIPTORS: u64 = 1024;
 /// Confines this process and all that it will start.
 pub(super) fn confine(plan: &Plan, identity: Identity, layers: &mut Vec<Layer>) -> Result<(), Failed> {
     limits(plan)?;
-    layers.push(layer("limits", &format!(
-        "{} processes, {} MiB a file, {} MiB of memory a process",
-        plan.limits.processes, plan.limits.file >> 20, plan.limits.memory >> 20
-    )));
+    layers.push(layer(
+        "limits",
+        &format!(
+            "{} processes, {} MiB a file, {} MiB of memory a process",
+            plan.limits.processes,
+            plan.limits.file >> 20,
+            plan.limits.memory >> 20
+        ),
+    ));
     if identity.privileged {
         system::become_user(identity.uid, identity.gid).map_err(|error| Failed::layer("user of its own", error))?;
     }
@@ -61,7 +66,8 @@ fn limits(plan: &Plan) -> Result<(), Failed> {
         setrlimit(resource, limit).map_err(|error| Failed::layer("limits", error))?;
     }
     // The kernel ends these first when memory is short, before anything of the machine.
-    super::write(std::path::Path::new("/proc/self/oom_score_adj"), "1000").map_err(|error| Failed::layer("limits", error))
+    super::write(std::path::Path::new("/proc/self/oom_score_adj"), "1000")
+        .map_err(|error| Failed::layer("limits", error))
 }
 
 /// Lets Landlock allow what the view allows and nothing besides.
@@ -105,6 +111,8 @@ fn restrict(plan: &Plan) -> Result<&'static str, String> {
     match created.restrict_self().map_err(text)?.ruleset {
         RulesetStatus::FullyEnforced => Ok("fully enforced"),
         RulesetStatus::PartiallyEnforced => Ok("enforced as far as this kernel knows it"),
-        RulesetStatus::NotEnforced => Err(format!("the kernel has none; it needs Linux {LANDLOCK_LEAST} or later with Landlock on")),
+        RulesetStatus::NotEnforced => {
+            Err(format!("the kernel has none; it needs Linux {LANDLOCK_LEAST} or later with Landlock on"))
+        }
     }
 }

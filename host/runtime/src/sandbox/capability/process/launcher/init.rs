@@ -9,7 +9,13 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 /// Runs the program. Never returns.
-pub(super) fn run(control: &mut UnixStream, parent: &mut UnixStream, plan: Plan, input: Vec<u8>, identity: Identity) -> ! {
+pub(super) fn run(
+    control: &mut UnixStream,
+    parent: &mut UnixStream,
+    plan: Plan,
+    input: Vec<u8>,
+    identity: Identity,
+) -> ! {
     let code = match live_and_die_with(parent).and_then(|()| start(control, &plan, input, identity)) {
         Ok(program) => {
             say(control, &outcome(program));
@@ -115,7 +121,10 @@ fn places(plan: &Plan) -> Vec<String> {
         return vec![plan.program.clone()];
     }
     let path = plan.environment.iter().find(|(name, _)| name == "PATH").map_or("", |(_, value)| value.as_str());
-    path.split(':').filter(|folder| folder.starts_with('/')).map(|folder| format!("{folder}/{}", plan.program)).collect()
+    path.split(':')
+        .filter(|folder| folder.starts_with('/'))
+        .map(|folder| format!("{folder}/{}", plan.program))
+        .collect()
 }
 
 fn refused(plan: &Plan, last: Option<(std::io::Error, String)>) -> Failed {
@@ -124,7 +133,8 @@ fn refused(plan: &Plan, last: Option<(std::io::Error, String)>) -> Failed {
     let Some((error, place)) = last else {
         return failed(Cause::ProgramNotFound, "is no program that can be found");
     };
-    let is_directory = rustix::fs::stat(&*place).is_ok_and(|status| rustix::fs::FileType::from_raw_mode(status.st_mode).is_dir());
+    let is_directory =
+        rustix::fs::stat(&*place).is_ok_and(|status| rustix::fs::FileType::from_raw_mode(status.st_mode).is_dir());
     match error.raw_os_error() {
         _ if is_directory => failed(Cause::NotAProgram, "is a directory, not a program"),
         Some(libc::EACCES | libc::EPERM) => failed(Cause::PermissionDenied, "may not be run"),

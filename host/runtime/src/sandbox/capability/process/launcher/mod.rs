@@ -97,7 +97,8 @@ fn enter_namespaces(plan: &Plan) -> Result<Identity, Failed> {
         let number = USERS + std::process::id();
         return Ok(Identity { uid: number, gid: number, privileged: true });
     }
-    system::unshare(CLONE_NEWUSER | flags).map_err(|error| Failed::layer("namespaces (user namespaces have to be allowed)", error))?;
+    system::unshare(CLONE_NEWUSER | flags)
+        .map_err(|error| Failed::layer("namespaces (user namespaces have to be allowed)", error))?;
     let (uid, gid) = (uid.as_raw(), gid.as_raw());
     let map = |file: &str, text: String| {
         write(&PathBuf::from("/proc/self").join(file), &text).map_err(|error| Failed::layer("user namespace", error))

@@ -15,9 +15,23 @@ const OLD: &str = "/.old";
 const PROGRAMS: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /// What programs need of /etc: how libraries are found, which program a name stands for, certificates, time, types.
 const ETC: &[&str] = &[
-    "/etc/alternatives", "/etc/ca-certificates", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
-    "/etc/localtime", "/etc/magic", "/etc/mime.types", "/etc/nsswitch.conf", "/etc/os-release", "/etc/pki",
-    "/etc/protocols", "/etc/services", "/etc/ssl/cert.pem", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/timezone",
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/pki",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/timezone",
 ];
 /// What names on the network need besides.
 const ETC_NETWORK: &[&str] = &["/etc/hosts", "/etc/resolv.conf"];
@@ -25,7 +39,9 @@ const ETC_NETWORK: &[&str] = &["/etc/hosts", "/etc/resolv.conf"];
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 /// Links in /dev that programs expect.
 const DEVICE_LINKS: &[(&str, &str)] = &[
-    ("/proc/self/fd", "/dev/fd"), ("/proc/self/fd/0", "/dev/stdin"), ("/proc/self/fd/1", "/dev/stdout"),
+    ("/proc/self/fd", "/dev/fd"),
+    ("/proc/self/fd/0", "/dev/stdin"),
+    ("/proc/self/fd/1", "/dev/stdout"),
     ("/proc/self/fd/2", "/dev/stderr"),
 ];
 /// The private home.
@@ -48,11 +64,17 @@ pub(super) fn build(plan: &Plan, identity: Identity, layers: &mut Vec<Layer>) ->
     }
     finish().map_err(wrong)?;
     system::set_host_name("sandbox").map_err(wrong)?;
-    layers.push(layer("namespaces", "mounts, processes, IPC, names".to_owned() + if plan.network { "" } else { ", network" }));
-    layers.push(layer("user", match identity.privileged {
-        true => format!("number {}, which nobody else has; grants are mapped to it", identity.uid),
-        false => format!("number {}, in a user namespace", identity.uid),
-    }));
+    layers.push(layer(
+        "namespaces",
+        "mounts, processes, IPC, names".to_owned() + if plan.network { "" } else { ", network" },
+    ));
+    layers.push(layer(
+        "user",
+        match identity.privileged {
+            true => format!("number {}, which nobody else has; grants are mapped to it", identity.uid),
+            false => format!("number {}, in a user namespace", identity.uid),
+        },
+    ));
     Ok(())
 }
 

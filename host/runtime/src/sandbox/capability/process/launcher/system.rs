@@ -46,11 +46,11 @@ pub(super) fn unshare(flags: i32) -> Result<()> {
 
 /// Mounts; see mount(2).
 pub(super) fn mount(source: &Path, target: &Path, kind: &str, flags: libc::c_ulong, options: &str) -> Result<()> {
-    let (source, target, kind, options) = (c_path(source)?, c_path(target)?, c(kind.as_bytes())?, c(options.as_bytes())?);
+    let (source, target, kind, options) =
+        (c_path(source)?, c_path(target)?, c(kind.as_bytes())?, c(options.as_bytes())?);
     // SAFETY: all four are strings that end, and live until the call is over.
-    let result = unsafe {
-        libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, options.as_ptr().cast())
-    };
+    let result =
+        unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, options.as_ptr().cast()) };
     check(result.into()).map(drop)
 }
 
@@ -91,7 +91,11 @@ pub(super) fn set_mount(mount: &OwnedFd, attributes: u64, namespace: Option<&Own
     // SAFETY: the structure is of the size that is given, and lives until the call is over.
     let result = unsafe {
         libc::syscall(
-            libc::SYS_mount_setattr, mount.as_raw_fd(), c"".as_ptr(), flags, &raw const attributes,
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attributes,
             size_of::<libc::mount_attr>(),
         )
     };
@@ -104,7 +108,11 @@ pub(super) fn attach_mount(mount: &OwnedFd, target: &Path) -> Result<()> {
     // SAFETY: two strings that end, and numbers.
     let result = unsafe {
         libc::syscall(
-            libc::SYS_move_mount, mount.as_raw_fd(), c"".as_ptr(), libc::AT_FDCWD, target.as_ptr(),
+            libc::SYS_move_mount,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_FDCWD,
+            target.as_ptr(),
             libc::MOVE_MOUNT_F_EMPTY_PATH,
         )
     };

@@ -1,0 +1,181 @@
+//! Does a well-behaved client get what the protocol promises?
+
+use super::peer::{Home, Peer, code};
+use serde_json::{Value, json};
+
+#[test]
+fn a_session_lists_the_tools_of_its_role_and_calls_them() {
+    let home = Home::of_builder();
+    std::fs::write(home.path("workspace/notes.txt"), "one\ntwo\n").unwrap();
+    let mut peer = Peer::start(&home, &["run"]);
+    let hello = peer.handshake();
+    assert_eq!(hello["result"]["protocolVersion"], "2025-11-25");
+    assert_eq!(hello["result"]["serverInfo"]["name"], "hermes-dispatch");
+
+    let listed = peer.ask(json!(1), "tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["file_list", "file_read", "file_search", "file_write", "probe"]);
+    let tool = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
+    assert_eq!(tool("file_read")["inputSchema"]["required"], json!(["path"]));
+    assert_eq!(tool("file_read")["outputSchema"]["properties"]["size"]["type"], "integer");
+    assert_eq!(tool("file_read")["annotations"]["readOnlyHint"], true);
+    assert_eq!(tool("file_write")["annotations"]["readOnlyHint"], false);
+
+    peer.call(2, "file_read", json!({ "path": "notes.txt" }));
+    let result = &peer.answer(2)["result"];
+    assert_eq!(result["isError"], false);
+    assert_eq!(result["structuredContent"]["text"], "one\ntwo\n");
+    assert!(result["content"][0]["text"].as_str().unwrap().ends_with("one\ntwo\n"));
+    assert!(result["_meta"]["hermes/metadata"]["audit_id"].is_string());
+
+    let (rest, status) = peer.finish();
+    assert!(rest.is_empty(), "{rest:?}");
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn requests_that_bring_their_own_metadata_need_no_handshake() {
+    let home = Home::of_builder();
+    let mut peer = Peer::start(&home, &["run"]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let discovered = peer.ask(json!(1), "server/discover", json!({ "_meta": meta }));
+    assert!(
+        discovered["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")),
+        "{discovered}"
+    );
+    let listed = peer.ask(json!(2), "tools/list", json!({ "_meta": meta }));
+    assert_eq!(listed["result"]["resultType"], "complete");
+    let params = json!({ "name": "probe", "arguments": {}, "_meta": meta });
+    assert_eq!(peer.ask(json!(3), "tools/call", params)["result"]["isError"], false);
+}
+
+#[test]
+fn whatever_a_call_comes_to_is_a_result_and_whatever_is_no_call_is_an_error() {
+    let home = Home::of_builder();
+    let mut peer = Peer::open(&home);
+    peer.call(1, "no_such_tool", json!({}));
+    assert_eq!(code(&peer.answer(1)), 404);
+    peer.call(2, "file_read", json!({ "path": 7, "x": 1 }));
+    assert_eq!(code(&peer.answer(2)), 400);
+    peer.call(3, "file_read", json!({ "path": "/etc/passwd" }));
+    assert_eq!(code(&peer.answer(3)), 403);
+    peer.call(4, "file_read", json!({ "path": "not-there" }));
+    assert_eq!(code(&peer.answer(4)), 502);
+    assert_eq!(peer.ask(json!(5), "no/such/method", json!({}))["error"]["code"], -32601);
+    assert_eq!(peer.ask(json!(6), "tools/call", json!({ "arguments": {} }))["error"]["code"], -32602);
+}
+
+#[test]
+fn where_nothing_is_configured_an_agent_reads_and_everything_else_needs_a_person() {
+    let home = Home::of_builder();
+    std::fs::write(home.path("config.toml"), "").unwrap();
+    std::fs::write(home.path("workspace/notes.txt"), "one\n").unwrap();
+    let mut peer = Peer::open(&home);
+    peer.call(1, "file_read", json!({ "path": "notes.txt" }));
+    assert_eq!(peer.answer(1)["result"]["isError"], false);
+    peer.call(2, "file_write", json!({ "path": "x", "content": "x", "mode": "create" }));
+    let refused = peer.answer(2);
+    assert_eq!(code(&refused), 403);
+    assert_eq!(refused["result"]["structuredContent"]["error"]["kind"], "no_approver");
+    assert!(!home.path("workspace/x").exists());
+    let records = home.records();
+    assert!(records.iter().all(|record| record["record"]["caller"]["role"] == "guest"), "{records:?}");
+}
+
+#[test]
+fn a_role_that_configuration_does_not_name_is_refused_before_anything_is_served() {
+    let home = Home::of_builder();
+    let output = home.command(&["run", "--role", "Admin"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(6));
+    assert!(output.stdout.is_empty());
+    let mut reviewer = Peer::start(&home, &["run", "--role", "Reviewer"]);
+    reviewer.handshake();
+    let listed = reviewer.ask(json!(1), "tools/list", json!({}));
+    assert!(!listed.to_string().contains("\"probe\""), "a tool of another role is listed");
+}
+
+#[test]
+fn calls_run_at_once_and_a_quick_one_overtakes_a_slow_one() {
+    let home = Home::of_builder();
+    let mut peer = Peer::open(&home);
+    peer.call(1, "probe", json!({ "slow": true }));
+    for id in 2..40 {
+        peer.call(id, "probe", json!({}));
+    }
+    for id in (2..40).rev() {
+        assert_eq!(peer.answer(id)["result"]["isError"], false);
+    }
+    peer.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }));
+    let (rest, status) = peer.finish();
+    assert!(rest.is_empty(), "the slow one was answered after all: {rest:?}");
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_cancelled_call_is_ended_and_recorded_and_not_answered() {
+    let home = Home::of_builder();
+    let mut peer = Peer::open(&home);
+    let cancel =
+        |id: u64| json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+    let meta = json!({ "progressToken": "p" });
+    peer.request(json!(1), "tools/call", json!({ "name": "probe", "arguments": { "slow": true }, "_meta": meta }));
+    assert_eq!(peer.next()["method"], "notifications/progress", "it runs");
+    peer.send(&cancel(1));
+    peer.send(&cancel(1));
+    peer.send(&cancel(999));
+    peer.assert_alive(2);
+    peer.send(&cancel(2));
+    // The id is free again.
+    peer.call(1, "probe", json!({}));
+    assert_eq!(peer.answer(1)["result"]["isError"], false);
+    let (rest, _) = peer.finish();
+    assert!(rest.is_empty(), "{rest:?}");
+    let mut codes: Vec<u64> = home.records().iter().filter_map(|record| record["record"]["code"].as_u64()).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [200, 499]);
+}
+
+#[test]
+fn progress_comes_before_the_answer_and_only_to_who_asked() {
+    let home = Home::of_builder();
+    let mut peer = Peer::open(&home);
+    peer.request(json!(1), "tools/call", json!({ "name": "probe", "arguments": {}, "_meta": { "progressToken": 7 } }));
+    for done in [1.0, 2.0] {
+        let told = peer.next();
+        assert_eq!(told["method"], "notifications/progress", "{told}");
+        assert_eq!(told["params"]["progressToken"], 7);
+        assert_eq!(told["params"]["progress"].as_f64(), Some(done));
+    }
+    assert_eq!(peer.next()["id"], 1);
+    peer.call(2, "probe", json!({}));
+    assert_eq!(peer.next()["id"], 2);
+}
+
+#[test]
+fn what_was_asked_before_the_input_ended_is_answered() {
+    let home = Home::of_builder();
+    let mut peer = Peer::open(&home);
+    for id in 1..20 {
+        peer.call(id, "probe", json!({}));
+    }
+    let (rest, status) = peer.finish();
+    assert_eq!(rest.len(), 19);
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_process_that_is_told_to_end_answers_what_runs_and_ends_well() {
+    let home = Home::of_builder();
+    let mut peer = Peer::open(&home);
+    peer.call(1, "probe", json!({ "slow": true }));
+    peer.call(2, "probe", json!({}));
+    assert_eq!(peer.answer(2)["result"]["isError"], false);
+    peer.terminate();
+    assert_eq!(peer.wait().code(), Some(0));
+    let codes: Vec<Value> = home.records().iter().map(|record| record["record"]["code"].clone()).collect();
+    assert!(codes.contains(&json!(499)), "what still ran was cancelled: {codes:?}");
+}

@@ -1,0 +1,85 @@
+//! The runtime served to agents: MCP over a pair of pipes.
+//!
+//! A connection has one [`Identity`], which configuration or a token gives it; nothing that a client sends changes it.
+//! Each message passes a filter of ours before the protocol library sees it, and each tool call goes through
+//! `Runtime::call`. Both eras of the protocol are served: sessions that begin with `initialize`, and requests that bring
+//! their own metadata (2026-07-28).
+//!
+//! # What is answered how
+//!
+//! Whatever a tool or the runtime says about a call is a tool result: the model reads it. JSON-RPC errors are for
+//! messages that are no call, and the client reads them.
+//!
+//! | what came | answer | id |
+//! | --- | --- | --- |
+//! | a call that did what it was asked | result, `isError: false` | the request's |
+//! | a call that was refused or failed: unknown tool, role, risk, no approver, wrong arguments, limit, trap, time | result, `isError: true`, the envelope's error in `structuredContent.error` | the request's |
+//! | arguments with a key twice, half a surrogate pair, more than 120 levels, no object, broken JSON | the same, 400 `invalid_input` | the request's |
+//! | more calls at once than a connection may have | the same, 503 `overloaded` | the request's |
+//! | a call that was taken back | none; recorded as 499 | |
+//! | bytes that are no UTF-8, or no JSON object | −32700 | `null` |
+//! | a batch, an id that is neither text nor whole number or longer than 1,024 bytes, two ids, the id of a running request | −32600 | `null` |
+//! | no JSON-RPC message, a member twice, half a surrogate pair or more than 100 levels outside the arguments, more than 32 MiB | −32600 | the request's |
+//! | an unknown method | −32601 | the request's |
+//! | params that do not fit the method | −32602 | the request's |
+//! | a notification that nobody knows, an empty line | none | |
+//!
+//! None of these closes the connection.
+
+mod answer;
+mod frame;
+mod inflight;
+mod line;
+mod listing;
+mod server;
+mod stdio;
+
+use hermes_runtime::Runtime;
+use hermes_runtime::call::{Caller, Situation};
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+pub use tokio_util::sync::CancellationToken;
+
+/// For whom and in which circumstances a connection's calls are made.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Who calls.
+    pub caller: Arc<Caller>,
+    /// In which circumstances.
+    pub situation: Arc<Situation>,
+}
+
+/// Why a connection ended otherwise than by its peer.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The two sides could not agree on how to speak.
+    #[error("the session could not begin: {0}")]
+    Beginning(String),
+    /// The gateway itself broke.
+    #[error("the connection broke: {0}")]
+    Broken(String),
+}
+
+/// Serves one client over a pair of pipes until it ends the input or `stop` is cancelled. Calls that run then are
+/// waited for, within limits; what still runs after that is cancelled and recorded so.
+///
+/// # Errors
+/// If the session cannot begin or the gateway breaks. What a client sends is no error.
+pub async fn serve_stdio(
+    runtime: Arc<Runtime>,
+    identity: Identity,
+    pipes: (impl AsyncRead + Unpin + Send + 'static, impl AsyncWrite + Unpin + Send + 'static),
+    stop: CancellationToken,
+) -> Result<(), ServeError> {
+    let session: Arc<str> = format!("stdio:{}", ulid::Ulid::generate()).into();
+    let server = server::Server::new(runtime, identity, session);
+    let transport = stdio::Stdio::new(pipes.0, pipes.1, stop);
+    match server.serve(transport).await {
+        Ok(running) => running.waiting().await.map(drop).map_err(|error| ServeError::Broken(error.to_string())),
+        // A client that says nothing and goes has done nothing wrong.
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(ServeError::Beginning(error.to_string())),
+    }
+}

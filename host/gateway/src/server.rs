@@ -1,0 +1,167 @@
+//! What does a connected agent get from the runtime? Lists and calls in the protocol's terms; the runtime decides. Must
+//! not know over which transport a request came.
+
+use crate::frame::RawArguments;
+use crate::{Identity, answer, listing};
+use hermes_runtime::call::{Arguments, Call, Progress, Situation};
+use hermes_runtime::{Envelope, Runtime};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ErrorCode, ErrorData, Implementation, InitializeRequestParams,
+    InitializeResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
+    ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{Peer, RequestContext};
+use rmcp::{RoleServer, ServerHandler};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::Receiver;
+
+/// Calls of one connection that run at once. Further ones wait; the sandbox's memory is shared by all connections.
+const RUNNING: usize = 32;
+/// Progress that waits to be told. What comes while it is full is left out.
+const PROGRESS: usize = 16;
+/// How long an answer waits for progress of its call that was not told yet.
+const PROGRESS_FLUSH: Duration = Duration::from_secs(1);
+/// Where in `_meta` an agent may say what it works on.
+const TASK: &str = "hermes/task";
+/// Longest task that ranks results, in bytes.
+const LONGEST_TASK: usize = 4096;
+/// What a client's model is told about this server.
+const INSTRUCTIONS: &str = "\
+Every call goes through permission, validation and a sandbox. A result with `isError` says what was refused or failed \
+and what to do: `problems` lists all that is wrong with the arguments, 202 and `no_approver` mean that a person has to \
+decide. Paths are virtual: the project is /workspace.";
+
+/// The runtime as one connection sees it. Lifetime: the connection.
+#[derive(Clone)]
+pub(crate) struct Server {
+    runtime: Arc<Runtime>,
+    identity: Identity,
+    session: Arc<str>,
+    running: Arc<Semaphore>,
+}
+
+impl Server {
+    pub(crate) fn new(runtime: Arc<Runtime>, identity: Identity, session: Arc<str>) -> Server {
+        Server { runtime, identity, session, running: Arc::new(Semaphore::new(RUNNING)) }
+    }
+
+    /// Runs one call; nothing when the client took it back. Dropping the call's future ends it and records that.
+    async fn run(&self, call: Call, told: Option<Told>, context: &RequestContext<RoleServer>) -> Option<Envelope> {
+        let (sender, receiver) = tokio::sync::mpsc::channel(PROGRESS);
+        let call = Call { progress: told.is_some().then_some(sender), ..call };
+        let mut telling = std::pin::pin!(async {
+            match told {
+                Some(told) => told.tell(receiver).await,
+                None => drop(receiver),
+            }
+        });
+        let mut has_told = false;
+        let answered = {
+            let mut answering = std::pin::pin!(async {
+                let _turn = self.running.acquire().await;
+                self.runtime.call(call).await
+            });
+            loop {
+                tokio::select! {
+                    biased;
+                    () = context.ct.cancelled() => return None,
+                    injection = &mut answering => break injection,
+                    () = &mut telling, if !has_told => has_told = true,
+                }
+            }
+        };
+        if !has_told {
+            // Progress must not follow the answer, and a client that reads nothing must not hold it up.
+            let _ = tokio::time::timeout(PROGRESS_FLUSH, telling).await;
+        }
+        Some(answered.envelope)
+    }
+
+    fn call(&self, request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Call {
+        let raw = context.extensions.get::<RawArguments>().map_or("{}", |raw| &raw.0);
+        let said = context.meta.get(TASK).and_then(|task| task.as_str()).filter(|task| task.len() <= LONGEST_TASK);
+        let situation = match said {
+            Some(task) => Arc::new(Situation { task: Some(task.to_owned()), ..(*self.identity.situation).clone() }),
+            None => self.identity.situation.clone(),
+        };
+        Call {
+            tool: request.name.to_string(),
+            args: Arguments::Json(raw.to_owned()),
+            caller: self.identity.caller.clone(),
+            situation,
+            session: self.session.clone(),
+            progress: None,
+        }
+    }
+}
+
+impl ServerHandler for Server {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let call = self.call(&request, &context);
+        let token = context.meta.get_progress_token();
+        let told = token.map(|token| Told { token, peer: context.peer.clone() });
+        match self.run(call, told, &context).await {
+            Some(envelope) => Ok(CallToolResponse::Complete(answer::result(envelope))),
+            // Nobody reads this: the library drops the answer to a request that was taken back.
+            None => Err(ErrorData::new(ErrorCode::INVALID_REQUEST, "the request was cancelled", None)),
+        }
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        Ok(listing::page(self.runtime.registry(), &self.identity.caller.role, cursor.as_deref()))
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let result = self.negotiate_initialize(&request)?;
+        tracing::info!(client = %request.client_info.name, version = %result.protocol_version, "a client connects");
+        context.peer.set_peer_info(request);
+        Ok(result)
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        let server = Implementation::new("hermes-dispatch", env!("CARGO_PKG_VERSION"));
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(server)
+            .with_instructions(INSTRUCTIONS)
+    }
+}
+
+/// To whom the progress of a call is told. Lifetime: the call.
+struct Told {
+    token: ProgressToken,
+    peer: Peer<RoleServer>,
+}
+
+impl Told {
+    /// Tells until nobody reports any more. What is told only ever grows, as the protocol wants it.
+    async fn tell(self, mut progress: Receiver<Progress>) {
+        let mut last = None;
+        while let Some(update) = progress.recv().await {
+            if last.is_some_and(|last| update.done <= last) {
+                continue;
+            }
+            last = Some(update.done);
+            let mut told = ProgressNotificationParam::new(self.token.clone(), update.done as f64);
+            told.total = update.total.map(|total| total as f64);
+            told.message = update.message;
+            if self.peer.notify_progress(told).await.is_err() {
+                return;
+            }
+        }
+    }
+}

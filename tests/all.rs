@@ -1,0 +1,22 @@
+//! Which promises of the runtime hold from outside? One binary: scenarios, hostile guests, and what only Rust can ask.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test stops at the first thing that is not as it says"
+)]
+
+mod support;
+
+mod arguments;
+mod commands;
+mod concurrency;
+mod contract;
+mod durability;
+mod embedding;
+mod hostile;
+mod processes;
+mod programs;
+mod properties;
+mod renaming;
+mod scenario;
+mod tidy;

@@ -1,0 +1,21 @@
+//! How does a test run in several processes? It starts this program again with one test and a house that exists.
+
+use super::house::House;
+use std::path::Path;
+use std::process::Command;
+
+/// Tells the copy where its house is.
+const HOUSE: &str = "HERMES_TEST_HOUSE";
+
+/// A copy of this program that will run one test in a house. Nothing depends on the folders above the program being
+/// open to whoever runs it.
+pub(crate) fn command(test: &str, house: &Path) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(HOUSE, house);
+    command
+}
+
+/// The house that this copy was started for; `None` in the first process.
+pub(crate) fn house() -> Option<House> {
+    std::env::var_os(HOUSE).map(|root| House::at(root.into()))
+}
