@@ -42,7 +42,7 @@ impl Forms {
 impl Form {
     fn parse(text: &str) -> Result<Form, String> {
         let wrong = |why: &str| Err(format!("the form `{}` {why}", crate::document::excerpt(text, 80)));
-        let (before, options, after) = match text.split_once('[') {
+        let (before, options, after) = match text.split_once(" [") {
             None => (text, None, ""),
             Some((before, rest)) => match rest.split_once(']') {
                 None => return wrong("has no closing bracket"),

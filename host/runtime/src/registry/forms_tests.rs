@@ -43,7 +43,7 @@ fn a_form_allows_its_options_and_no_other_one() {
 
 #[test]
 fn a_form_that_is_none_says_why() {
-    for form in ["", "[-a]", "ls [-a", "ls [a]", "ls [-a] never"] {
+    for form in ["", " [-a]", "ls [-a", "ls [a]", "ls [-a] never"] {
         assert!(Forms::parse(&[form.to_owned()]).is_err(), "{form}");
     }
 }
