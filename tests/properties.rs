@@ -13,6 +13,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
 
+/// Longer than any attempt takes.
+const LONGEST: std::time::Duration = std::time::Duration::from_secs(600);
+
 const TOOL: &str = r#"
 [tool]
 name = "probe"
@@ -126,7 +129,7 @@ proptest! {
     #[test]
     fn a_valid_call_is_never_changed(args in valid()) {
         thread_local!(static TOOL: Tool = tool());
-        let judged = TOOL.with(|tool| validation::judge(tool, &Arguments::Json(args.to_string())));
+        let judged = TOOL.with(|tool| validation::judge(tool, &Arguments::Json(args.to_string()), LONGEST));
         let judged = judged.map_err(|error| TestCaseError::fail(format!("{args}: {:?}", error.problems)))?;
         prop_assert_eq!(&*judged.value, &args);
         prop_assert!(judged.repairs.is_empty());
@@ -135,7 +138,7 @@ proptest! {
     #[test]
     fn judging_what_was_judged_changes_nothing(args in loose()) {
         thread_local!(static TOOL: Tool = tool());
-        let judge = |args: Arguments| TOOL.with(|tool| validation::judge(tool, &args));
+        let judge = |args: Arguments| TOOL.with(|tool| validation::judge(tool, &args, LONGEST));
         let Ok(once) = judge(Arguments::Value(args)) else { return Ok(()) };
         let again = judge(Arguments::Json(once.canonical.to_string())).unwrap();
         prop_assert_eq!(once.digest, again.digest);
@@ -146,7 +149,7 @@ proptest! {
     fn what_was_judged_is_what_runs(args in loose()) {
         thread_local!(static RUNNING: (Running, Tool) = (running(), tool()));
         RUNNING.with(|(running, tool)| {
-            let judged = validation::judge(tool, &Arguments::Value(args.clone()));
+            let judged = validation::judge(tool, &Arguments::Value(args.clone()), LONGEST);
             let answer = block_on(running.runtime.call(call("probe", args))).envelope;
             match judged {
                 Ok(judged) => {

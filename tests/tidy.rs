@@ -13,7 +13,10 @@ const LONG: &[(&str, &str)] = &[
 ];
 
 /// Files that hold `unsafe` code, each with its reason.
-const UNSAFE: &[(&str, &str)] = &[("host/runtime/src/sandbox/install.rs", "loads code that it has compiled itself")];
+const UNSAFE: &[(&str, &str)] = &[
+    ("host/runtime/src/sandbox/install.rs", "loads code that it has compiled itself"),
+    ("host/runtime/src/sandbox/capability/process/launcher/system.rs", "calls of the kernel that exist only in C"),
+];
 
 /// Places of the library that touch the outside world, each with its reason.
 const OUTSIDE: &[(&str, &str)] = &[
@@ -28,6 +31,9 @@ const OUTSIDE: &[(&str, &str)] = &[
 
 /// Kinds of failure without a test, each with its reason.
 const UNTESTED: &[(&str, &str)] = &[("Internal", "a fault of the runtime that no input is known to cause")];
+
+/// Files that name programs of the machine, after which a tool may be called.
+const PROGRAMS: &[&str] = &["host/runtime/src/permission/target/command.rs"];
 
 struct Source {
     /// Relative to the project.
@@ -151,7 +157,8 @@ fn no_line_of_the_host_names_a_tool() {
     }
     assert!(names.len() >= 4, "{names:?}");
     let mut broken = Vec::new();
-    for source in files(&["host"], &[".rs"]).iter().filter(|source| source.name.contains("/src/")) {
+    let decides = |source: &&Source| source.name.contains("/src/") && !PROGRAMS.contains(&source.name.as_str());
+    for source in files(&["host"], &[".rs"]).iter().filter(decides) {
         let code = program(&source.text);
         broken.extend(
             names

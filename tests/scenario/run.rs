@@ -51,6 +51,7 @@ pub(crate) fn run_with(name: &str, house: House, rewrite: impl Fn(&str) -> Strin
 fn run_as_nobody(house: &House, text: &str) {
     std::fs::write(house.path("scenario.toml"), text).unwrap();
     give_away(house.root());
+    house.put_helper();
     let mut command = child::command("scenario::run::plays_as_nobody", house.root());
     let child = command.current_dir("/").uid(NOBODY).gid(NOBODY).output().unwrap();
     let said = String::from_utf8_lossy(&child.stdout) + String::from_utf8_lossy(&child.stderr);

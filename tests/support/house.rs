@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
+/// The program that starts others.
+const HELPER: &str = env!("CARGO_BIN_EXE_hermes-test-helper");
+
 /// The project's folder.
 pub(crate) fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
@@ -47,15 +50,25 @@ impl House {
         House { root, kept: Some(kept) }
     }
 
-    /// The same with the file plugin.
+    /// The same with the plugins for files and for programs.
     pub(crate) fn with_files() -> House {
         let house = House::empty();
-        let source = project().join("plugins/file");
-        let target = house.path("plugins/file");
-        copy_folder(&source.join("tools"), &target.join("tools"));
-        std::fs::copy(source.join("adapter.toml"), target.join("adapter.toml")).unwrap();
-        std::fs::copy(component("file"), target.join("file.wasm")).unwrap();
+        for adapter in ["file", "cli"] {
+            let source = project().join("plugins").join(adapter);
+            let target = house.path("plugins").join(adapter);
+            copy_folder(&source.join("tools"), &target.join("tools"));
+            std::fs::copy(source.join("adapter.toml"), target.join("adapter.toml")).unwrap();
+            std::fs::copy(component(adapter), target.join(format!("{adapter}.wasm"))).unwrap();
+        }
         house
+    }
+
+    /// Puts a launcher into the house, for a user who cannot reach the one beside the tests.
+    pub(crate) fn put_helper(&self) {
+        let (from, to) = (Path::new(HELPER), self.path("helper"));
+        if std::fs::hard_link(from, &to).is_err() {
+            std::fs::copy(from, &to).unwrap();
+        }
     }
 
     /// A house that another process has made and owns.
@@ -89,9 +102,12 @@ impl House {
             Some(_) => Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"),
             None => self.path("cache"),
         };
-        Config::new(self.path("state"), cache)
+        let mut config = Config::new(self.path("state"), cache)
             .grant("workspace", self.path("workspace"), Access::ReadWrite)
-            .plugin(self.path("plugins"))
+            .plugin(self.path("plugins"));
+        let own = self.path("helper");
+        config.process.helper = Some(if own.is_file() { own } else { HELPER.into() });
+        config
     }
 
     /// Starts a runtime that has no fault.

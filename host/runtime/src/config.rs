@@ -2,10 +2,7 @@
 //! [`Config`]. Must not decide about calls.
 #![expect(clippy::disallowed_methods, reason = "the configuration knows where granted and protected places really are")]
 
-mod process;
-
 use crate::document::{self, Fault, Faults};
-pub use process::ProcessSettings;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -180,6 +177,44 @@ impl Default for ApprovalSettings {
     }
 }
 
+/// What programs that tools start get. A project's file may not set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProcessSettings {
+    /// The program that becomes the launcher: one that calls `helper_main` first. Without it, this program, if it has
+    /// called that.
+    pub helper: Option<PathBuf>,
+    /// Further folders with programs and libraries, shown to programs where they are, read-only.
+    pub system: Vec<PathBuf>,
+    /// Folders that come first on the search path.
+    pub path: Vec<PathBuf>,
+    /// Processes and threads of one program at the same time.
+    pub processes: u64,
+    /// Memory of one process, in MiB.
+    pub memory_mb: u64,
+    /// The largest file that a program may write, in MiB.
+    pub file_mb: u64,
+    /// Each private folder for temporary files, in MiB. It lies in memory.
+    pub temporary_mb: u64,
+    /// How much of the disk one program may use up before it is ended, in MiB. It is looked at several times a second.
+    pub disk_mb: u64,
+}
+
+impl Default for ProcessSettings {
+    fn default() -> ProcessSettings {
+        ProcessSettings {
+            helper: None,
+            system: Vec::new(),
+            path: Vec::new(),
+            processes: 256,
+            memory_mb: 4096,
+            file_mb: 1024,
+            temporary_mb: 256,
+            disk_mb: 2048,
+        }
+    }
+}
+
 /// What configuration adds to a tool's manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -193,6 +228,8 @@ pub struct Completion {
     /// Added to the manifest's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied_roles: Vec<String>,
+    /// Lets the programs that it starts use the network, in calls that do not only read.
+    pub network: bool,
     /// Takes the tool out of service.
     pub disabled: bool,
 }
@@ -491,6 +528,7 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
 fn complete(known: &mut Completion, new: Completion) {
     known.aliases.extend(new.aliases);
     known.denied_roles.extend(new.denied_roles);
+    known.network |= new.network;
     known.disabled |= new.disabled;
     known.required_roles = new.required_roles.or(known.required_roles.take());
 }

@@ -19,6 +19,7 @@ use crate::validation;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The only way from an agent to the world. Lifetime: the process, or as long as its embedder wants.
 pub struct Runtime {
@@ -104,7 +105,8 @@ impl Runtime {
         describe_tool(tool, trail, metadata);
         let adapter = trail.step(Step::Adapter, adapter::route(&self.adapters, tool))?;
         describe_adapter(adapter, trail, metadata);
-        let preview = || validation::judge(tool, &call.args);
+        let longest = Duration::from_millis(self.config.ceiling.timeout_ms);
+        let preview = || validation::judge(tool, &call.args, longest);
         let permitted = permission::permit(call, tool, adapter, &self.authority(), preview, &mut trail.facts).await;
         let (grant, judged) = trail.step(Step::Permission, permitted)?;
         metadata.repairs = judged.repairs.to_vec();

@@ -24,6 +24,7 @@ pub struct Grant {
     args: Digest,
     linked: Digest,
     writable: bool,
+    network: bool,
     level: Level,
 }
 
@@ -41,6 +42,11 @@ impl Grant {
     /// Whether the call may change anything; its grants are read-only otherwise.
     pub fn writable(&self) -> bool {
         self.writable
+    }
+
+    /// Whether its programs may use the network.
+    pub fn network(&self) -> bool {
+        self.network
     }
 
     /// Whether intent and outcome have to be on disk before and after.
@@ -82,16 +88,18 @@ pub async fn permit(
     facts.targets = targets.iter().map(|target| target.text().to_owned()).collect();
     refuse_out_of_bounds(&targets)?;
 
-    let risk = risk::score(tool, &call.situation);
+    let effect = target::effect(tool, &targets);
+    let risk = risk::score(tool, effect, &targets, &call.situation);
     note_risk(facts, &risk, &judged);
-    if let Some(why) = reason_to_ask(tool, call, &risk, &targets)? {
+    if let Some(why) = reason_to_ask(tool, call, effect, &risk, &targets)? {
         facts.layer = Some(3);
         facts.args = Some(judged.canonical.clone());
         let request = request(call, tool, &judged, &risk, why, facts, authority.settings);
         approval::ask(authority.approver, &request, &mut facts.approver).await?;
     }
-    let writable = tool.effect.kind != Effect::Read;
-    let grant = Grant { args: judged.digest, linked: adapter.linked, writable, level: risk.level };
+    let writable = effect != Effect::Read;
+    let network = tool.network && writable;
+    let grant = Grant { args: judged.digest, linked: adapter.linked, writable, network, level: risk.level };
     Ok((grant, judged))
 }
 
@@ -105,14 +113,20 @@ fn refuse_out_of_bounds(targets: &[Target]) -> Result<(), Error> {
                 return denied(format!("`{}` is outside every directory granted to tools", shown(path)));
             }
             Target::Protected(path) => return denied(format!("`{}` is kept from every tool", shown(path))),
-            Target::Granted(_) | Target::Name(_) | Target::Unreadable(_) => {}
+            Target::Granted(_) | Target::Name(_) | Target::Command { .. } | Target::Unreadable(_) => {}
         }
     }
     Ok(())
 }
 
 /// Whether a person has to be asked, and why.
-fn reason_to_ask(tool: &Tool, call: &Call, risk: &Risk, targets: &[Target]) -> Result<Option<&'static str>, Error> {
+fn reason_to_ask(
+    tool: &Tool,
+    call: &Call,
+    effect: Effect,
+    risk: &Risk,
+    targets: &[Target],
+) -> Result<Option<&'static str>, Error> {
     if risk.level == Level::High && tool.requires_approval == RequiresApproval::Never {
         let why = format!("the risk of `{}` is high here and its manifest lets nobody approve it", tool.name);
         return Err(Error::new(Step::Permission, Kind::Denied, why).reason("risk_high"));
@@ -123,9 +137,10 @@ fn reason_to_ask(tool: &Tool, call: &Call, risk: &Risk, targets: &[Target]) -> R
     if risk.level == Level::High {
         return Ok(Some("its risk is high here"));
     }
-    let reads_workspace = tool.effect.kind == Effect::Read
+    // A command that only reads runs where the grants are all that it sees, and sees them read-only.
+    let reads_workspace = effect == Effect::Read
         && !targets.is_empty()
-        && targets.iter().all(|target| matches!(target, Target::Granted(_)));
+        && targets.iter().all(|target| matches!(target, Target::Granted(_) | Target::Command { read_only: true, .. }));
     if role::is_built_in(&call.caller.role) && !reads_workspace {
         return Ok(Some("nothing is configured for this caller, so only reading granted places runs unasked"));
     }

@@ -1,6 +1,7 @@
 //! Layer 2: how risky is this call in its circumstances? A number from 0 to 100 that factors add to and nothing takes
 //! from. Pure.
 
+use super::target::Target;
 use crate::call::{Mode, Situation};
 use crate::registry::Tool;
 use crate::registry::manifest::{Effect, RiskLevel};
@@ -68,17 +69,19 @@ const WRITES: Factor = factor(10, "the call changes something", "a tool that onl
 const DESTROYS: Factor = factor(20, "the call can destroy something", "a tool that only reads");
 const NO_WORKFLOW: Factor = factor(8, "no workflow is active", "a call within a workflow");
 const NO_PURPOSE: Factor = factor(5, "no purpose is stated", "a stated purpose");
+const UNREADABLE: Factor = factor(60, "what the call acts on cannot be judged", "arguments that can be read");
 const EXPLORES: Factor = factor(10, "the agent explores", "the mode `workflow`");
 
-/// Adds up what is known about a call.
-pub fn score(tool: &Tool, situation: &Situation) -> Risk {
+/// Adds up what is known about a call. `effect` is what this call does, which may be less than its tool can do.
+pub fn score(tool: &Tool, effect: Effect, targets: &[Target], situation: &Situation) -> Risk {
     let base = match tool.risk_level {
         RiskLevel::Low => None,
         RiskLevel::Medium => Some(BASE_MEDIUM),
         RiskLevel::High => Some(BASE_HIGH),
         RiskLevel::Critical => Some(BASE_CRITICAL),
     };
-    let effect = match tool.effect.kind {
+    let unreadable = targets.iter().any(|target| matches!(target, Target::Unreadable(_))).then_some(UNREADABLE);
+    let effect = match effect {
         Effect::Read => None,
         Effect::Write => Some(WRITES),
         Effect::Destructive => Some(DESTROYS),
@@ -86,7 +89,7 @@ pub fn score(tool: &Tool, situation: &Situation) -> Risk {
     let workflow = situation.workflow.is_none().then_some(NO_WORKFLOW);
     let purpose = situation.purpose.is_none().then_some(NO_PURPOSE);
     let mode = (situation.mode == Mode::Explore).then_some(EXPLORES);
-    let factors: Vec<Factor> = [base, effect, workflow, purpose, mode].into_iter().flatten().collect();
+    let factors: Vec<Factor> = [base, effect, unreadable, workflow, purpose, mode].into_iter().flatten().collect();
     let sum: u32 = factors.iter().map(|factor| u32::from(factor.points)).sum();
     let points = sum.min(100) as u8;
     Risk { points, level: Level::of(points), factors }

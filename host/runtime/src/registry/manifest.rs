@@ -41,13 +41,16 @@ pub struct ToolManifest {
     pub permissions: Permissions,
     /// What calling it does. Undeclared counts as destructive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effect: Option<EffectManifest>,
+    pub effect: Option<WrittenEffect>,
     /// Which argument names what is acted on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
     /// One attempt, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// The argument that says how long one attempt may take; `timeout_seconds` where that input exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_argument: Option<TimeoutArgument>,
     /// What one attempt may use up.
     #[serde(default)]
     pub limits: LimitsManifest,
@@ -222,7 +225,38 @@ impl<'de> Deserialize<'de> for RequiresApproval {
     }
 }
 
-/// What calling a tool does to the world.
+/// What calling a tool does to the world, as written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenEffect {
+    /// Reads, writes or destroys; or it depends on the target.
+    pub kind: WrittenEffectKind,
+    /// With `by_target`: the forms of commands that only read. See `registry::forms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_only: Vec<String>,
+    /// Whether doing it twice is doing it once.
+    #[serde(default)]
+    pub idempotent: bool,
+    /// Whether it reaches beyond what the operator controls.
+    #[serde(default = "yes")]
+    pub open_world: bool,
+}
+
+/// What calling a tool does, as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WrittenEffectKind {
+    /// Nothing.
+    Read,
+    /// It changes what it acts on.
+    Write,
+    /// What it acts on can be lost.
+    Destructive,
+    /// Nothing if every command of the target is one of `read_only` and writes no file; otherwise anything.
+    ByTarget,
+}
+
+/// What calling a tool does to the world, at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EffectManifest {
@@ -260,6 +294,9 @@ pub struct Target {
     pub argument: String,
     /// How to read it.
     pub syntax: TargetSyntax,
+    /// With `argv`: the words before those of the argument; `{name}` stands for another argument.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<String>,
 }
 
 /// How the argument that names a target is read.
@@ -270,6 +307,30 @@ pub enum TargetSyntax {
     Path,
     /// A name without structure.
     Name,
+    /// A text for the shell: every command in it is a target.
+    Shell,
+    /// A program and its arguments.
+    Argv,
+}
+
+/// The argument by which a caller says how long one attempt may take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeoutArgument {
+    /// Its name.
+    pub name: String,
+    /// What it counts.
+    pub unit: TimeoutUnit,
+}
+
+/// What a time is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeoutUnit {
+    /// Seconds.
+    Seconds,
+    /// Thousandths of them.
+    Milliseconds,
 }
 
 /// What one attempt may use up. What is left out is the runtime's default, and nothing exceeds its ceiling.

@@ -1,6 +1,7 @@
 //! Step 1 of 7: which tool is meant?
 
 pub mod admin;
+pub mod forms;
 pub mod manifest;
 pub mod schema;
 pub mod tool;

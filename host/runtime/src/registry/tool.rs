@@ -1,9 +1,10 @@
 //! Is a manifest right, and what does it come to? `ToolManifest` as written becomes [`Tool`] as checked; after this,
 //! nobody checks it again. Must not know who calls.
 
+use super::forms::Forms;
 use super::manifest::{
-    Effect, EffectManifest, LimitsManifest, ManifestFile, OutputField, RequiresApproval, RiskLevel, Target,
-    TargetSyntax, ToolManifest,
+    Effect, EffectManifest, InputType, LimitsManifest, ManifestFile, OutputField, RequiresApproval, RiskLevel, Target,
+    TargetSyntax, TimeoutArgument, TimeoutUnit, ToolManifest, WrittenEffect, WrittenEffectKind,
 };
 use super::schema::{self, InputSchema};
 use crate::call::Digest;
@@ -44,8 +45,12 @@ pub struct Tool {
     pub risk_level: RiskLevel,
     /// Whether a person is asked.
     pub requires_approval: RequiresApproval,
-    /// What a call does.
+    /// What a call does, at most.
     pub effect: EffectManifest,
+    /// The commands that only read, for a tool whose effect depends on its target.
+    pub read_only: Option<Forms>,
+    /// Whether its programs may use the network.
+    pub network: bool,
     /// Which argument names what is acted on.
     pub target: Option<Target>,
     /// The adapter that runs it.
@@ -54,6 +59,8 @@ pub struct Tool {
     pub name_in_component: String,
     /// How long one attempt may take.
     pub timeout: Option<Duration>,
+    /// The argument that says so for one call.
+    pub timeout_argument: Option<TimeoutArgument>,
     /// What one attempt may use up.
     pub limits: LimitsManifest,
     /// Tokens that a result may have.
@@ -81,6 +88,11 @@ fn check(
     let completion = completion.unwrap_or(&default);
     let mut problems = words(&manifest);
     problems.extend(target(&manifest));
+    problems.extend(timeout_argument(&manifest));
+    let read_only = read_only(&manifest).unwrap_or_else(|problem| {
+        problems.push(problem);
+        None
+    });
     let input = match schema::compile(&manifest) {
         Ok(input) => input,
         Err(found) => {
@@ -105,11 +117,14 @@ fn check(
         denied_roles: permissions.denied_roles.iter().chain(&completion.denied_roles).cloned().collect(),
         risk_level: permissions.risk_level,
         requires_approval: permissions.requires_approval,
-        effect: manifest.effect.unwrap_or(UNDECLARED),
+        effect: manifest.effect.as_ref().map_or(UNDECLARED, at_most),
+        read_only,
+        network: completion.network,
         target: manifest.target.clone(),
         adapter: manifest.backend.adapter.clone(),
         name_in_component: manifest.backend.tool.clone().unwrap_or_else(|| manifest.name.clone()),
         timeout: manifest.timeout_ms.map(Duration::from_millis),
+        timeout_argument: manifest.timeout_argument.clone().or_else(|| usual_timeout_argument(&manifest)),
         limits: manifest.limits.clone(),
         budget_tokens: manifest.result.as_ref().and_then(|result| result.budget_tokens),
         digest,
@@ -119,6 +134,50 @@ fn check(
 
 /// A tool that does not say what it does can do anything.
 const UNDECLARED: EffectManifest = EffectManifest { kind: Effect::Destructive, idempotent: false, open_world: true };
+
+/// The worst that a call can do.
+fn at_most(effect: &WrittenEffect) -> EffectManifest {
+    let kind = match effect.kind {
+        WrittenEffectKind::Read => Effect::Read,
+        WrittenEffectKind::Write => Effect::Write,
+        WrittenEffectKind::Destructive | WrittenEffectKind::ByTarget => Effect::Destructive,
+    };
+    EffectManifest { kind, idempotent: effect.idempotent, open_world: effect.open_world }
+}
+
+fn read_only(manifest: &ToolManifest) -> Result<Option<Forms>, (String, String)> {
+    let Some(effect) = &manifest.effect else { return Ok(None) };
+    let problem = |why: &str| Err(("read_only".to_owned(), why.to_owned()));
+    let has_commands = manifest
+        .target
+        .as_ref()
+        .is_some_and(|target| matches!(target.syntax, TargetSyntax::Shell | TargetSyntax::Argv));
+    match (effect.kind, effect.read_only.is_empty()) {
+        (WrittenEffectKind::ByTarget, _) if !has_commands => {
+            problem("an effect `by_target` needs a target whose syntax is `shell` or `argv`")
+        }
+        (WrittenEffectKind::ByTarget, _) => {
+            Forms::parse(&effect.read_only).map(Some).map_err(|why| ("read_only".into(), why))
+        }
+        (_, false) => problem("`read_only` has a meaning only with the effect `by_target`"),
+        (_, true) => Ok(None),
+    }
+}
+
+/// The argument that most tools call so, where it is a number.
+fn usual_timeout_argument(manifest: &ToolManifest) -> Option<TimeoutArgument> {
+    let input = manifest.inputs.iter().find(|input| input.name == "timeout_seconds")?;
+    let is_number = matches!(input.type_, InputType::Integer | InputType::Number);
+    is_number.then(|| TimeoutArgument { name: input.name.clone(), unit: TimeoutUnit::Seconds })
+}
+
+fn timeout_argument(manifest: &ToolManifest) -> Option<(String, String)> {
+    let name = &manifest.timeout_argument.as_ref()?.name;
+    let known = manifest.inputs.iter().any(|input| input.name == *name)
+        || manifest.input_schema.as_ref().and_then(|schema| schema.get("properties")?.get(name)).is_some();
+    let why = || format!("`timeout_argument` names the argument `{name}`, which the tool does not have");
+    (!known).then(|| ("timeout_argument".to_owned(), why()))
+}
 
 fn words(manifest: &ToolManifest) -> Vec<(String, String)> {
     let mut problems = Vec::new();

@@ -106,7 +106,7 @@ pub async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Run<'_>) 
         let error = Error::new(Step::Sandbox, Kind::Conflict, "the arguments are not those that were permitted");
         return Execution::refused(error);
     }
-    let limits = Limits::of(&run.tool.limits, run.tool.timeout, &sandbox.ceiling);
+    let limits = Limits::of(&run.tool.limits, args.timeout().or(run.tool.timeout), &sandbox.ceiling);
     let deadline = Instant::now() + limits.timeout;
     let _slot = match sandbox.slot(deadline).await {
         Ok(slot) => slot,
@@ -139,8 +139,17 @@ async fn attempt(
             task: run.task.map(str::to_owned),
         },
     };
-    let roots = sandbox.roots.clone();
-    let mut store = match store(sandbox, roots, grant.writable(), limits, deadline, run.progress) {
+    let reach = Reach {
+        files: Files::new(sandbox.roots.clone(), grant.writable()),
+        programs: Programs::new(
+            sandbox.machine.clone(),
+            sandbox.roots.clone(),
+            grant.writable(),
+            grant.network(),
+            deadline - time_to_tell(limits.timeout),
+        ),
+    };
+    let mut store = match store(sandbox, reach, limits, deadline, run.progress) {
         Ok(store) => store,
         Err(error) => return Execution::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
     };
@@ -166,10 +175,15 @@ async fn attempt(
     Execution { outcome, partial, usage, log }
 }
 
+/// What of the world one attempt can reach.
+struct Reach {
+    files: Files,
+    programs: Programs,
+}
+
 fn store(
     sandbox: &Sandbox,
-    roots: Arc<Roots>,
-    writable: bool,
+    reach: Reach,
     limits: &Limits,
     deadline: Instant,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
@@ -177,15 +191,9 @@ fn store(
     let state = State {
         meter: Meter::new(limits),
         wasi: Wasi::empty(limits.log),
-        files: Files::new(roots.clone(), writable),
+        files: reach.files,
         open_files: 0,
-        programs: Programs::new(
-            sandbox.machine.clone(),
-            roots,
-            writable,
-            false,
-            deadline - time_to_tell(limits.timeout),
-        ),
+        programs: reach.programs,
         log: Log::new(limits.log),
         progress,
     };
@@ -274,6 +282,11 @@ impl Sandbox {
         Ok(linked)
     }
 
+    /// The parts of the sandbox of the operating system, as a program in it finds them, or which one is not there.
+    pub async fn layers(&self) -> Result<Vec<Layer>, String> {
+        capability::process::layers(&self.machine).await
+    }
+
     /// Starts a component once, without any authority, to see that what it exports has the contract's types. One that
     /// breaks off at its start is left to its calls, which say how.
     fn check_types(&self, pre: &EveryPre<State>) -> Result<(), InstallError> {
@@ -282,7 +295,11 @@ impl Sandbox {
         let nothing = Arc::new(Roots::none());
         let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
         let _tick = self.ticking.hold();
-        let mut store = store(self, nothing, false, &limits, deadline, None).map_err(invalid)?;
+        let reach = Reach {
+            files: Files::new(nothing.clone(), false),
+            programs: Programs::new(self.machine.clone(), nothing, false, false, deadline),
+        };
+        let mut store = store(self, reach, &limits, deadline, None).map_err(invalid)?;
         let started = poll_until(deadline, pre.instance_pre().instantiate_async(&mut store));
         match started {
             Some(Ok(instance)) => {
@@ -291,11 +308,6 @@ impl Sandbox {
             }
             Some(Err(_)) | None => Ok(()),
         }
-    }
-
-    /// The parts of the sandbox of the operating system, as a program in it finds them, or which one is not there.
-    pub async fn layers(&self) -> Result<Vec<Layer>, String> {
-        capability::process::layers(&self.machine).await
     }
 
     fn ready(&self, digest: &Digest) -> Option<Arc<EveryPre<State>>> {

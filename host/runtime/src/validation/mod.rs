@@ -11,9 +11,10 @@ use crate::document::{excerpt, is_deceptive};
 use crate::error::{Error, Kind, Problem, Step};
 use crate::permission::Grant;
 use crate::registry::Tool;
-use crate::registry::manifest::{Format, InputType, TargetSyntax};
+use crate::registry::manifest::{Format, InputType, TargetSyntax, TimeoutUnit};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Errors of the validator that are looked at; a list of a million wrong items has one each.
 const MOST_ERRORS: usize = 200;
@@ -23,6 +24,7 @@ const MOST_ERRORS: usize = 200;
 pub struct Args {
     canonical: Arc<str>,
     digest: Digest,
+    timeout: Option<Duration>,
 }
 
 impl Args {
@@ -35,13 +37,19 @@ impl Args {
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
+
+    /// How long an attempt may take, when they say so.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
 }
 
-/// Checks arguments without running anything: the pure preview that permission judges.
+/// Checks arguments without running anything: the pure preview that permission judges. `longest` is what the runtime
+/// lets any attempt take.
 ///
 /// # Errors
 /// `invalid_input` with all problems, sorted by place.
-pub fn judge(tool: &Tool, args: &Arguments) -> Result<Judged, Error> {
+pub fn judge(tool: &Tool, args: &Arguments, longest: Duration) -> Result<Judged, Error> {
     let mut object = read(args).map_err(|problem| refuse(tool, vec![problem]))?;
     let repairs = coerce::coerce(&mut object, &tool.input);
     coerce::fill_defaults(&mut object, &tool.input);
@@ -52,6 +60,10 @@ pub fn judge(tool: &Tool, args: &Arguments) -> Result<Judged, Error> {
         let errors = tool.input.validator.iter_errors(&value).take(MOST_ERRORS);
         found.extend(errors.flat_map(|error| problems::of(&error, &known)));
     }
+    let timeout = timeout(tool, &value, longest).unwrap_or_else(|problem| {
+        found.push(problem);
+        None
+    });
     if !found.is_empty() {
         return Err(refuse(tool, found));
     }
@@ -61,7 +73,7 @@ pub fn judge(tool: &Tool, args: &Arguments) -> Result<Judged, Error> {
         canonical: canonical.into(),
         value: Arc::new(value),
         repairs: repairs.into(),
-        timeout: None,
+        timeout,
     })
 }
 
@@ -71,8 +83,27 @@ pub fn judge(tool: &Tool, args: &Arguments) -> Result<Judged, Error> {
 /// `conflict` if the grant is for other arguments.
 pub fn admit(judged: Judged, grant: &Grant) -> Result<Args, Error> {
     match judged.digest == *grant.args() {
-        true => Ok(Args { canonical: judged.canonical, digest: judged.digest }),
+        true => Ok(Args { canonical: judged.canonical, digest: judged.digest, timeout: judged.timeout }),
         false => Err(Error::new(Step::Validation, Kind::Conflict, "the arguments are not those that were permitted")),
+    }
+}
+
+/// What the arguments say about how long an attempt may take. More than the runtime allows is refused at once: a call
+/// that is cut short later has cost more.
+fn timeout(tool: &Tool, args: &Value, longest: Duration) -> Result<Option<Duration>, Problem> {
+    let Some(argument) = &tool.timeout_argument else { return Ok(None) };
+    let Some(count) = args.get(&argument.name).and_then(Value::as_f64) else { return Ok(None) };
+    let unit = match argument.unit {
+        TimeoutUnit::Seconds => 1.0,
+        TimeoutUnit::Milliseconds => 0.001,
+    };
+    let wanted = Duration::try_from_secs_f64(count * unit).unwrap_or(Duration::MAX);
+    match (Duration::from_millis(1)..=longest).contains(&wanted) {
+        true => Ok(Some(wanted)),
+        false => {
+            let expected = format!("more than 0 and at most {} s, the limit of this runtime", longest.as_secs_f64());
+            Err(problem(&argument.name, "ceiling", &expected, &count.to_string()))
+        }
     }
 }
 

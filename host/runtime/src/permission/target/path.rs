@@ -4,6 +4,9 @@
 use super::Target;
 use std::collections::BTreeSet;
 
+/// The virtual path of the directory in which an agent works.
+pub const WORKSPACE: &str = "/workspace";
+
 /// The places that virtual paths can lead to. Lifetime: the process.
 #[derive(Clone, Debug, Default)]
 pub struct Places {

@@ -2,6 +2,7 @@
 //! alike, and lists every simple command and redirection after quotes are taken away. A text that uses more than that
 //! part, or that different shells read differently, is refused, and counts as the highest risk. Pure.
 
+mod redirect;
 mod word;
 
 /// Longest text that is read. Longer ones are judged unread.
@@ -165,40 +166,11 @@ impl Reader<'_> {
             self.blanks();
             match self.peek() {
                 Some('\n') => self.line_end()?,
-                None | Some(';' | '&' | '|' | ')' | '}') => return Err("a command is missing after `&&`, `||` or `|`".into()),
+                None | Some(';' | '&' | '|' | ')' | '}') => {
+                    return Err("a command is missing after `&&`, `||` or `|`".into());
+                }
                 Some(_) => return Ok(()),
             }
-        }
-    }
-
-    /// The end of a line, with the here-documents that follow it.
-    fn line_end(&mut self) -> Result<(), String> {
-        self.at += 1;
-        for (end, strip, literal) in std::mem::take(&mut self.documents) {
-            self.document(&end, strip, literal)?;
-        }
-        Ok(())
-    }
-
-    fn document(&mut self, end: &str, strip: bool, literal: bool) -> Result<(), String> {
-        let mut body = String::new();
-        loop {
-            if self.rest().is_empty() {
-                return Err("a here-document has no end".into());
-            }
-            let line = self.rest().split('\n').next().unwrap_or_default().to_owned();
-            self.at += line.len() + usize::from(self.rest().len() > line.len());
-            let line = if strip { line.trim_start_matches('\t') } else { &line };
-            if line == end {
-                break;
-            }
-            body.push_str(line);
-            body.push('\n');
-        }
-        // Only a quoted end keeps the shell from running what stands in the text.
-        match !literal && (body.contains('`') || body.contains('$')) {
-            true => Err("a here-document has variables or commands in it".into()),
-            false => Ok(()),
         }
     }
 
@@ -217,24 +189,35 @@ impl Reader<'_> {
             self.at += 1;
             return self.group('}');
         }
-        let word = self.rest().split([' ', '\t', '\n', ';', '&', '|', '(', ')', '<', '>']).next().unwrap_or_default();
-        if REFUSED.contains(&word) {
-            return Err(format!("`{word}` begins what is more than a list of commands"));
-        }
-        let (length, is_before, is_after) = (word.len(), BEFORE.contains(&word), AFTER.contains(&word));
-        if word == "for" {
-            return self.loop_head();
-        }
-        if is_before {
-            self.at += length;
+        // A loop, not a call of itself: a text may have any number of these.
+        while BEFORE.contains(&self.first_word()) {
+            self.at += self.first_word().len();
             self.blanks();
-            return if matches!(self.peek(), None | Some('\n')) { Ok(()) } else { self.command() };
+            match self.peek() {
+                None | Some('\n') => return Ok(()),
+                Some('(') => return self.command(),
+                Some(_) => {}
+            }
         }
-        if is_after {
-            self.at += length;
-            return self.redirections_of_group();
+        let word = self.first_word();
+        match word {
+            "for" => return self.loop_head(),
+            _ if REFUSED.contains(&word) => {
+                return Err(format!("`{word}` begins what is more than a list of commands"));
+            }
+            _ if AFTER.contains(&word) => {
+                let length = word.len();
+                self.at += length;
+                return self.redirections_of_group();
+            }
+            _ => {}
         }
         self.simple()
+    }
+
+    /// What stands before the next character that ends a word, quotes and all.
+    fn first_word(&self) -> &str {
+        self.rest().split([' ', '\t', '\n', ';', '&', '|', '(', ')', '<', '>']).next().unwrap_or_default()
     }
 
     /// `for name in words`: the words are no command, and the name is one that the shell will change.
@@ -320,59 +303,26 @@ impl Reader<'_> {
         simple.words.push(word);
         Ok(())
     }
-
-    /// A redirection, if one stands here.
-    fn redirection(&mut self, simple: &mut Simple) -> Result<bool, String> {
-        let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
-        let after = &self.rest()[digits..];
-        if !after.starts_with(['<', '>']) {
-            return Ok(false);
-        }
-        self.at += digits;
-        for token in ["<<<", "<>", "<(", ">(", "<<-", "<<", "<&", ">&", ">>", ">|", "<", ">"] {
-            if self.eat(token) {
-                self.redirect(token, simple)?;
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn redirect(&mut self, token: &str, simple: &mut Simple) -> Result<(), String> {
-        if matches!(token, "<<<" | "<(" | ">(" ) {
-            return Err(format!("`{token}` is read differently by different shells"));
-        }
-        self.blanks();
-        let start = self.at;
-        let word = self.word()?;
-        let raw = self.text[start..self.at].to_owned();
-        match token {
-            "<<" | "<<-" => {
-                let literal = raw != word.text;
-                if word.expands {
-                    return Err("the end of a here-document is not fixed".into());
-                }
-                self.documents.push((word.text, token == "<<-", literal));
-            }
-            "<&" | ">&" => {
-                let is_descriptor = word.text == "-" || word.text.bytes().all(|byte| byte.is_ascii_digit());
-                if !is_descriptor || word.expands || word.text.is_empty() {
-                    return Err(format!("`{token}` with a file is read differently by different shells"));
-                }
-            }
-            "<" => simple.reads.push(word),
-            _ if word.text == "/dev/null" && !word.expands => {}
-            _ => simple.writes.push(word),
-        }
-        Ok(())
-    }
 }
 
 /// Whether a variable decides over which programs run, or how the shell reads what follows.
 pub(super) fn is_special(name: &str) -> bool {
     const NAMES: &[&str] = &[
-        "PATH", "IFS", "ENV", "CDPATH", "HOME", "SHELL", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "POSIXLY_CORRECT",
-        "EDITOR", "VISUAL", "PAGER", "BROWSER", "TMPDIR",
+        "PATH",
+        "IFS",
+        "ENV",
+        "CDPATH",
+        "HOME",
+        "SHELL",
+        "PS4",
+        "PROMPT_COMMAND",
+        "SHELLOPTS",
+        "POSIXLY_CORRECT",
+        "EDITOR",
+        "VISUAL",
+        "PAGER",
+        "BROWSER",
+        "TMPDIR",
     ];
     const BEGINNINGS: &[&str] = &[
         "LD_", "GIT_", "BASH", "PYTHON", "PERL", "RUBY", "NODE_", "JAVA", "GCONV_", "LESS", "MAN", "SSH_", "FIND_",

@@ -102,7 +102,8 @@ impl Reader<'_> {
             Some(next) if next.is_ascii_alphanumeric() || "_@*#?$!-".contains(next) => {
                 self.at += 1;
                 if next.is_ascii_alphabetic() || next == '_' {
-                    let more = self.rest().bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+                    let more =
+                        self.rest().bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
                     self.at += more;
                 }
                 word.text.push_str(&self.text[start..self.at]);
@@ -119,7 +120,11 @@ impl Reader<'_> {
     fn substitution(&mut self, word: &mut Word) -> Result<(), String> {
         let start = self.at;
         let mut inner = Reader {
-            text: self.text, at: self.at, depth: self.depth + 1, documents: Vec::new(), found: &mut *self.found,
+            text: self.text,
+            at: self.at,
+            depth: self.depth + 1,
+            documents: Vec::new(),
+            found: &mut *self.found,
         };
         if inner.depth > DEPTH {
             return Err("it is nested too deeply".into());

@@ -85,7 +85,8 @@ fn restrict(plan: &Plan) -> Result<&'static str, String> {
         let rule = PathBeneath::new(file, access);
         (&mut created).add_rule(rule).map_err(text).map(drop)
     };
-    // What the view shows may be read; the view itself is what says no to everything else.
+    // What the view shows may be read; the view itself is what says no to everything else. Names above it may be listed.
+    allow("/", AccessFs::ReadDir.into())?;
     for place in ["/usr", "/etc", "/proc"] {
         allow(place, read)?;
     }

@@ -1,0 +1,120 @@
+//! What is left of programs when their call is over, and what do they cost the runtime? Counts processes, descriptors
+//! and memory from outside.
+
+use crate::support::house::{House, call};
+use crate::support::{block_on, block_on_within};
+use hermes_runtime::Runtime;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// The processes that this one has started and that are still there, launchers and all beneath them.
+fn descendants() -> Vec<String> {
+    let mut found = vec![std::process::id().to_string()];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).cloned() {
+        let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+        for task in tasks {
+            let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            found.extend(children.split_whitespace().map(str::to_owned));
+        }
+        at += 1;
+    }
+    found.remove(0);
+    found
+}
+
+/// Other tests of this program start processes too; those with this mark are ours.
+fn marked(mark: &str) -> usize {
+    let line = |pid: &String| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    descendants().iter().filter(|pid| String::from_utf8_lossy(&line(pid)).contains(mark)).count()
+}
+
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// More than the runtime may need beside a flood, and far less than a flood.
+const ROOM_KIB: u64 = 256 << 10;
+
+async fn until(wanted: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !wanted() {
+        if Instant::now() > end {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    true
+}
+
+fn start(house: &House) -> Runtime {
+    house.start(house.config())
+}
+
+#[test]
+fn a_dropped_call_leaves_no_process() {
+    let house = House::with_files();
+    let runtime = start(&house);
+    block_on(async {
+        let command = "for i in 1 2 3; do (setsid sleep 7131.5 &) ; done; trap '' TERM; sleep 7131.5";
+        let running = runtime.call(call("terminal", json!({ "command": command })));
+        tokio::select! {
+            injection = running => panic!("it ended: {:?}", injection.envelope),
+            there = until(|| marked("7131.5") >= 4) => assert!(there, "the programs never ran"),
+        }
+        // The call was dropped with the block above.
+        assert!(until(|| marked("7131.5") == 0).await, "{} processes are left", marked("7131.5"));
+        assert!(runtime.flush().await);
+    });
+}
+
+#[test]
+fn a_timed_out_call_leaves_no_process_and_no_descriptor() {
+    let house = House::with_files();
+    let runtime = start(&house);
+    block_on(async {
+        let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+        let command = json!({ "command": "(setsid sleep 7132.5 &); sleep 7132.5", "timeout_seconds": 1 });
+        let envelope = runtime.call(call("terminal", command)).await.envelope;
+        assert_eq!(envelope.code(), 408, "{:?}", envelope.error);
+        assert_eq!(marked("7132.5"), 0);
+        // Other tests open files meanwhile, so that only a leak of every call would show.
+        let before = open();
+        for _ in 0..40 {
+            assert_eq!(runtime.call(call("terminal", json!({ "command": "true" }))).await.envelope.code(), 200);
+        }
+        assert!(open() < before + 40, "{before} descriptors became {}", open());
+    });
+}
+
+#[test]
+fn a_program_that_prints_without_end_costs_little_memory() {
+    let house = House::with_files();
+    let runtime = start(&house);
+    block_on_within(Duration::from_secs(120), async {
+        let warm = runtime.call(call("terminal", json!({ "command": "head -c 1000000 /dev/zero" }))).await;
+        assert_eq!(warm.envelope.code(), 200, "{:?}", warm.envelope.error);
+        let idle = resident_kib();
+        let command = json!({ "command": "yes & yes >&2 & wait", "timeout_seconds": 3 });
+        let flood = runtime.call(call("terminal", command));
+        let peak = async {
+            // All tests share this process where it is not nextest that runs them, hence so much room.
+            loop {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                let now = resident_kib();
+                if now > idle + ROOM_KIB {
+                    return now;
+                }
+            }
+        };
+        let envelope = tokio::select! {
+            injection = flood => injection.envelope,
+            peak = peak => panic!("{idle} KiB became {peak} KiB"),
+        };
+        assert_eq!(envelope.code(), 408, "{:?}", envelope.error);
+        let other = runtime.call(call("terminal", json!({ "command": "echo still here" }))).await.envelope;
+        assert_eq!(other.data["stdout"], "still here\n");
+    });
+}
