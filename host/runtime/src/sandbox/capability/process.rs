@@ -54,6 +54,7 @@ pub(crate) struct Programs {
 }
 
 /// A program that runs.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct Child {
     launcher: Launcher,
     out: Stream,
