@@ -26,7 +26,7 @@ demo: setup-host plugins
     host/runtime/examples/demo/run.sh
 
 # Run every test
-test: setup-host plugins
+test: setup-host setup-programs plugins
     #!/usr/bin/env bash
     set -euo pipefail
     echo 'test: the first build takes 15 to 25 minutes on two cores, because Wasmtime is compiled' >&2
@@ -87,6 +87,16 @@ setup-cc:
     echo 'setup: installing the C compiler (gcc, libc6-dev)' >&2
     {{ sudo }} apt-get update -qq
     {{ sudo }} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev
+
+# Programs that the tests run in the sandbox; those of the system, because a sandbox shows no home.
+[private]
+setup-programs:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    if /usr/bin/python3 -c 'import pytest' 2>/dev/null && command -v git >/dev/null; then exit; fi
+    echo 'setup: installing git and pytest' >&2
+    {{ sudo }} apt-get update -qq
+    {{ sudo }} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq git python3-pytest
 
 # Cargo takes two checkouts in one target folder for the same crate and compares times only: after a build in one,
 # the other would run its code. So whoever comes second compiles the workspace's own crates anew.

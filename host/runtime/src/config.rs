@@ -200,6 +200,38 @@ pub struct ProcessSettings {
     pub disk_mb: u64,
 }
 
+/// The same as written: what a file leaves out stays what it was.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenProcess {
+    helper: Option<PathBuf>,
+    system: Vec<PathBuf>,
+    path: Vec<PathBuf>,
+    processes: Option<u64>,
+    memory_mb: Option<u64>,
+    file_mb: Option<u64>,
+    temporary_mb: Option<u64>,
+    disk_mb: Option<u64>,
+}
+
+impl WrittenProcess {
+    fn apply(self, known: &mut ProcessSettings, at: impl Fn(PathBuf) -> PathBuf) {
+        known.helper = self.helper.map(&at).or(known.helper.take());
+        known.system.extend(self.system.into_iter().map(&at));
+        known.path.extend(self.path.into_iter().map(&at));
+        let numbers = [
+            (&mut known.processes, self.processes),
+            (&mut known.memory_mb, self.memory_mb),
+            (&mut known.file_mb, self.file_mb),
+            (&mut known.temporary_mb, self.temporary_mb),
+            (&mut known.disk_mb, self.disk_mb),
+        ];
+        for (number, written) in numbers {
+            *number = written.unwrap_or(*number);
+        }
+    }
+}
+
 impl Default for ProcessSettings {
     fn default() -> ProcessSettings {
         ProcessSettings {
@@ -248,7 +280,7 @@ struct ConfigFile {
     ceiling: BTreeMap<CeilingKey, u64>,
     result: Option<ResultSettings>,
     approval: Option<ApprovalSettings>,
-    process: Option<ProcessSettings>,
+    process: WrittenProcess,
     protected: Vec<PathBuf>,
     tools: BTreeMap<String, Completion>,
 }
@@ -412,15 +444,19 @@ pub(crate) fn real(path: &Path) -> PathBuf {
 /// What is wrong with the name of a grant, if anything is.
 pub fn bad_grant_name(name: &str) -> Option<Fault> {
     let good = !name.is_empty()
+        && !TAKEN.contains(&name)
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
     (!good).then(|| {
         Fault::whole(
             Path::new("configuration"),
             format!("`{}` cannot be the name of a grant", document::printable(name)),
         )
-        .hint("use small letters, digits, `_` and `-`")
+        .hint("use small letters, digits, `_` and `-`, and no name that programs expect at the root")
     })
 }
+
+/// What stands at the root of the view that programs have, beside the grants.
+const TAKEN: &[&str] = &["bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "tmp", "usr", "var"];
 
 /// What a project's file says although it may not.
 fn refused_keys(source: &Source) -> Vec<Fault> {
@@ -510,7 +546,7 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     config.roles.extend(file.roles);
     config.situations = file.situations.unwrap_or_else(|| config.situations.clone());
     config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
-    config.process = file.process.unwrap_or_else(|| config.process.clone());
+    file.process.apply(&mut config.process, at);
     for (key, value) in file.ceiling {
         let known = config.ceiling.at(key);
         *known = if project { value.min(*known) } else { value };

@@ -135,7 +135,11 @@ fn answer(finished: &Finished) -> Result<Output, Error> {
 
 fn summary(report: &Report) -> String {
     let first = report.failures.first().map(|failure| format!(", first `{}`", failure.name)).unwrap_or_default();
-    format!("{} of {} tests failed{first}", report.failed + report.errors, report.failed + report.errors + report.passed)
+    format!(
+        "{} of {} tests failed{first}",
+        report.failed + report.errors,
+        report.failed + report.errors + report.passed
+    )
 }
 
 /// Reads a report in JUnit's form. A document that is none is no report.

@@ -30,7 +30,6 @@ fn a_form_allows_its_options_and_no_other_one() {
         "git log *",
         "git log $x",
         "git push",
-        "git",
         "git logs",
         "git log -nx",
     ] {

@@ -175,7 +175,7 @@ fn see_through(
         }
         let name = plain_name(&first.text).to_owned();
         words[0].text = name.clone();
-        if CHANGERS.contains(&name.as_str()) {
+        if CHANGERS.contains(&name.as_str()) && !takes_a_trap_away(&words) {
             return Err(format!("`{name}` changes what later words mean"));
         }
         if SHELLS.contains(&name.as_str())
@@ -223,6 +223,12 @@ fn keep_all(inner: Vec<Command>, bars: &[&'static str], found: &mut Vec<Command>
         command.bars.extend_from_slice(bars);
         command
     }));
+}
+
+/// `trap` that lets signals be ignored, or takes another one back, runs nothing later.
+fn takes_a_trap_away(words: &[Word]) -> bool {
+    let empty = words.get(1).is_some_and(|word| !word.expands && matches!(word.text.as_str(), "" | "-"));
+    words[0].text == "trap" && empty
 }
 
 /// The name of a program of the system, wherever it was found; any other path stays.

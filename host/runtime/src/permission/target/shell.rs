@@ -293,12 +293,11 @@ impl Reader<'_> {
         let start = self.at;
         let word = self.word()?;
         let raw = &self.text[start..self.at];
-        if simple.words.is_empty() {
-            if let Some((name, _)) = raw.split_once('=').filter(|(name, _)| is_name(name)) {
-                let text = word.text.get(name.len() + 1..).unwrap_or_default().to_owned();
-                simple.assignments.push((name.to_owned(), Word { text, expands: word.expands }));
-                return Ok(());
-            }
+        let assigned = raw.split_once('=').filter(|(name, _)| simple.words.is_empty() && is_name(name));
+        if let Some((name, _)) = assigned {
+            let text = word.text.get(name.len() + 1..).unwrap_or_default().to_owned();
+            simple.assignments.push((name.to_owned(), Word { text, expands: word.expands }));
+            return Ok(());
         }
         simple.words.push(word);
         Ok(())

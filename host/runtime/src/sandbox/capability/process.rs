@@ -98,7 +98,7 @@ impl Machine {
         let path = path.chain([PATH.to_owned()]).collect::<Vec<_>>().join(":");
         let own = [
             ("PATH", path.as_str()),
-            ("HOME", "/home/agent"),
+            ("HOME", "/var/agent"),
             ("LANG", "C.UTF-8"),
             ("TERM", "dumb"),
             ("TMPDIR", "/tmp"),

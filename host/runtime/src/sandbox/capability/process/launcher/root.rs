@@ -45,7 +45,7 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
     ("/proc/self/fd/2", "/dev/stderr"),
 ];
 /// The private home.
-pub(super) const HOME: &str = "/home/agent";
+pub(super) const HOME: &str = "/var/agent";
 
 /// Builds the root and moves into it.
 pub(super) fn build(plan: &Plan, identity: Identity, layers: &mut Vec<Layer>) -> std::result::Result<(), Failed> {
