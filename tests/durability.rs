@@ -100,7 +100,11 @@ fn a_changed_record_is_found() {
     let state_dir = house.path("state");
     let broken = |sql: &str| {
         let journal = rusqlite::Connection::open(state_dir.join("journal.db")).unwrap();
-        journal.execute_batch(&format!("SAVEPOINT changed; {sql}; RELEASE changed")).unwrap();
+        journal
+            .execute_batch(&format!(
+                "DROP INDEX IF EXISTS one_record_of_a_kind; SAVEPOINT changed; {sql}; RELEASE changed"
+            ))
+            .unwrap();
         Reader::open(&state_dir).unwrap().verify().unwrap().broken.map(|(seq, _)| seq)
     };
     assert_eq!(broken("SELECT 1"), None);

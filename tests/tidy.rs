@@ -25,6 +25,7 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("journal.rs", "the records"),
     ("injection/audit.rs", "reads the records"),
     ("config.rs", "reads the configuration"),
+    ("document.rs", "reads files that people wrote"),
     ("registry/admin.rs", "reads manifests"),
     ("adapter/plugin.rs", "reads plugins"),
 ];
@@ -157,7 +158,11 @@ fn no_line_of_the_host_names_a_tool() {
     }
     assert!(names.len() >= 4, "{names:?}");
     let mut broken = Vec::new();
-    let decides = |source: &&Source| source.name.contains("/src/") && !PROGRAMS.contains(&source.name.as_str());
+    let decides = |source: &&Source| {
+        source.name.contains("/src/")
+            && !source.name.ends_with("_tests.rs")
+            && !PROGRAMS.contains(&source.name.as_str())
+    };
     for source in files(&["host"], &[".rs"]).iter().filter(decides) {
         let code = program(&source.text);
         broken.extend(

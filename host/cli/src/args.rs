@@ -1,6 +1,8 @@
 //! What can be said on the command line?
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use hermes_runtime::config::Origin;
 use std::path::PathBuf;
 
 /// The runtime between an AI agent and the world: every tool call looked up, routed, permitted, validated, run in a
@@ -37,8 +39,25 @@ pub(crate) struct Arguments {
     /// Say on standard error what the runtime does
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
+    /// Who named the workspace.
+    #[arg(skip = Origin::Default)]
+    pub(crate) workspace_from: Origin,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    /// Reads the command line. What is wrong with it is shown without what a terminal would obey.
+    pub(crate) fn read() -> Result<Arguments, clap::Error> {
+        let matches = Arguments::command().try_get_matches()?;
+        let mut arguments = Arguments::from_arg_matches(&matches)?;
+        arguments.workspace_from = match matches.value_source("workspace") {
+            Some(ValueSource::CommandLine) => Origin::Flag,
+            Some(ValueSource::EnvVariable) => Origin::Environment,
+            _ => Origin::Default,
+        };
+        Ok(arguments)
+    }
 }
 
 impl Arguments {

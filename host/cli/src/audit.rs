@@ -64,8 +64,17 @@ fn time(ms: u64) -> String {
 }
 
 fn show(reader: &Reader, prefix: &str, format: Format) -> Result<u8, Failure> {
-    let call_id =
-        reader.find(prefix)?.ok_or_else(|| Failure::unknown(format!("no call's id begins with `{prefix}`")))?;
+    let found = reader.find(prefix)?;
+    let shown = hermes_runtime::document::printable(prefix);
+    let call_id = match found.as_slice() {
+        [call_id] => call_id.clone(),
+        [] => return Err(Failure::unknown(format!("no call's id begins with `{shown}`"))),
+        _ => {
+            return Err(Failure::usage(format!(
+                "several calls' ids begin with `{shown}`; give more of the one you mean"
+            )));
+        }
+    };
     let entries = reader.show(&call_id)?;
     match format {
         Format::Json | Format::Ndjson => output::document(&entries, format),

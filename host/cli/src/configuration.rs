@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Arguments, command: &ConfigCommand) -> Result<u8, 
     }
     for (key, value, from) in &settings {
         let from = if *origin { format!("  # {}", said(from)) } else { String::new() };
-        output::line(&format!("{key} = {value}{from}"));
+        output::line(&crate::terminal::printable_lines(&format!("{key} = {value}{from}")));
     }
     Ok(0)
 }

@@ -22,7 +22,7 @@ mod tools;
 mod trust;
 
 use args::{Arguments, ClientCommand, Command};
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use failure::Failure;
 use std::process::ExitCode;
 
@@ -33,11 +33,15 @@ fn main() -> ExitCode {
     // The same program starts the programs of tools, each from a process of its own.
     #[cfg(target_os = "linux")]
     hermes_runtime::helper_main();
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::read() {
+        Ok(arguments) => arguments,
+        Err(error) => return output::usage(&error),
+    };
     let log = log::start(&arguments);
     let ended = run(&arguments);
     log.finish();
     match ended {
+        Ok(0) if output::is_lost() => ExitCode::from(1),
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             output::failure(&failure, arguments.output.format());
@@ -86,7 +90,11 @@ fn man(dir: Option<&std::path::Path>) -> Result<u8, Failure> {
             std::fs::create_dir_all(dir).map_err(failed)?;
             clap_mangen::generate_to(Arguments::command(), dir).map_err(failed)?;
         }
-        None => clap_mangen::Man::new(Arguments::command()).render(&mut std::io::stdout()).map_err(failed)?,
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Arguments::command()).render(&mut page).map_err(failed)?;
+            output::line(String::from_utf8_lossy(&page).trim_end());
+        }
     }
     Ok(0)
 }

@@ -5,10 +5,11 @@ use crate::failure::Failure;
 use crate::terminal::printable_lines;
 use hermes_runtime::Envelope;
 use hermes_runtime::call::Progress;
-use hermes_runtime::document::Fault;
+use hermes_runtime::document::{Fault, is_deceptive};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Says one line on standard error. A reader that has gone away is no failure.
 macro_rules! say {
@@ -32,14 +33,59 @@ pub(crate) fn document(value: &impl Serialize, format: Format) {
         Format::Json | Format::Text => serde_json::to_string_pretty(value),
     };
     match text {
-        Ok(text) => line(&text),
+        Ok(text) => line(&escaped(&text)),
         Err(error) => warn(&format!("the answer cannot be printed: {error}")),
     }
 }
 
+/// Whether an answer could not be written.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether an answer could not be written although its reader is still there.
+pub(crate) fn is_lost() -> bool {
+    LOST.load(Ordering::SeqCst)
+}
+
 /// Prints one line. A reader that has gone away is no failure.
 pub(crate) fn line(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
+    write_out(&format!("{text}\n"));
+}
+
+fn write_out(text: &str) {
+    let mut out = std::io::stdout();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            LOST.store(true, Ordering::SeqCst);
+            warn(&format!("the answer cannot be written: {error}"));
+        }
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// Says what is wrong with the command line, or shows the help that was asked for.
+pub(crate) fn usage(error: &clap::Error) -> std::process::ExitCode {
+    let text = printable_lines(&error.render().to_string());
+    match error.use_stderr() {
+        true => say!("{}", text.trim_end()),
+        false => line(text.trim_end()),
+    }
+    std::process::ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// JSON in which every character is seen; it means the same.
+fn escaped(json: &str) -> String {
+    if !json.chars().any(|c| c != '\n' && is_deceptive(c)) {
+        return json.to_owned();
+    }
+    let mut text = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        match c != '\n' && is_deceptive(c) {
+            true => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| text.push_str(&format!("\\u{unit:04x}"))),
+            false => text.push(c),
+        }
+    }
+    text
 }
 
 fn text_envelope(envelope: &Envelope) {
@@ -87,7 +133,7 @@ fn print_data(data: &Value) {
 
 fn print_text(text: &str) {
     let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
-    let _ = write!(std::io::stdout(), "{}{end}", printable_lines(text));
+    write_out(&format!("{}{end}", printable_lines(text)));
 }
 
 /// Says on standard error how far a call has come.
@@ -155,7 +201,8 @@ struct Snippet {
 
 impl Snippet {
     fn of(fault: &Fault) -> Snippet {
-        let text = std::fs::read_to_string(&fault.file).ok().filter(|_| fault.line > 0);
+        let text =
+            hermes_runtime::document::read_text(&fault.file).ok().filter(|_| fault.line > 0).map(|text| visible(&text));
         let at = text.as_ref().map(|text| {
             let line_start: usize = text.split_inclusive('\n').take(fault.line - 1).map(str::len).sum();
             line_start
@@ -163,12 +210,21 @@ impl Snippet {
         });
         let place = if text.is_none() { format!("{}: ", fault.file.display()) } else { String::new() };
         Snippet {
-            message: format!("{place}{}", fault.message),
-            hint: fault.hint.clone(),
-            source: text.map(|text| miette::NamedSource::new(fault.file.display().to_string(), text)),
+            message: printable_lines(&format!("{place}{}", fault.message)),
+            hint: fault.hint.as_deref().map(printable_lines),
+            source: text.map(|text| miette::NamedSource::new(printable_lines(&fault.file.display().to_string()), text)),
             at,
         }
     }
+}
+
+/// A source as a terminal may show it: what deceives is replaced, so that every place stays where it is.
+fn visible(text: &str) -> String {
+    let shown = |c: char| match is_deceptive(c) && c != '\n' && c != '\t' {
+        true => "?".repeat(c.len_utf8()),
+        false => c.to_string(),
+    };
+    text.chars().map(shown).collect()
 }
 
 impl std::fmt::Display for Snippet {

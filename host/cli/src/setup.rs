@@ -51,7 +51,9 @@ pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
     let workspace = workspace(arguments)?;
     let mut sources = own_sources(arguments, &folders)?;
     let mut base = Config::new(&folders.state, &folders.cache);
-    base.protected.extend([folders.config.clone(), "/etc/hermes-dispatch".into()]);
+    // Trust is kept in the user's own state folder, also when records are kept elsewhere.
+    let own = [&folders.config, &folders.state, &folders.cache];
+    base.protected.extend(own.into_iter().cloned().chain(["/etc/hermes-dispatch".into()]));
     let own: Vec<PathBuf> = sources.iter().map(file_of).collect();
     base.protected.extend(own.clone());
     if let Ok(folder) = &workspace {
@@ -68,13 +70,16 @@ pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
     let mut loaded = Config::load(base, &sources)?;
     let mut no_workspace = None;
     match workspace {
-        Ok(path) => grant(&mut loaded, Config::WORKSPACE, Grant { path, mode: Access::ReadWrite }),
+        Ok(path) => {
+            let from = arguments.workspace_from.clone();
+            grant(&mut loaded, Config::WORKSPACE, Grant { path, mode: Access::ReadWrite }, from);
+        }
         Err(why) => no_workspace = Some(why),
     }
     for text in &arguments.grant {
         let (name, wanted) = parse_grant(text)?;
         identity::allow_grant(arguments, &loaded.config, &name, &wanted)?;
-        grant(&mut loaded, &name, wanted);
+        grant(&mut loaded, &name, wanted, Origin::Flag);
     }
     Ok(Setup { loaded, files, no_workspace })
 }
@@ -108,9 +113,9 @@ pub(crate) fn start_unattended(setup: Setup) -> Result<Arc<Runtime>, Failure> {
     Ok(Arc::new(runtime))
 }
 
-fn grant(loaded: &mut Loaded, name: &str, grant: Grant) {
-    loaded.origins.insert(format!("grants.{name}.path"), Origin::Flag);
-    loaded.origins.insert(format!("grants.{name}.mode"), Origin::Flag);
+fn grant(loaded: &mut Loaded, name: &str, grant: Grant, from: Origin) {
+    loaded.origins.insert(format!("grants.{name}.path"), from.clone());
+    loaded.origins.insert(format!("grants.{name}.mode"), from);
     loaded.config.grants.insert(name.to_owned(), grant);
 }
 
@@ -148,7 +153,10 @@ pub(crate) fn workspace(arguments: &Arguments) -> Result<Result<PathBuf, String>
         }
     };
     let folder = folder.canonicalize().unwrap_or(folder);
-    if is_too_much(&folder) || !folder.is_dir() {
+    if !folder.is_dir() {
+        return Err(Failure::usage(format!("the workspace `{}` is no folder", folder.display())));
+    }
+    if is_too_much(&folder) {
         return Ok(Err(format!(
             "`{}` is too much to hand to tools, so no file tool is served; add `--workspace DIR` with a project's folder",
             folder.display()

@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, command: &TrustArguments) -> Result<u8,
         )));
     }
     output::line(&format!("{} names these files:", project.display()));
-    files.iter().for_each(|file| output::line(&format!("  {}", file.display())));
+    files.iter().for_each(|file| output::line(&format!("  {}", document::printable(&file.to_string_lossy()))));
     let unreadable = |error: std::io::Error| Failure::usage(format!("the project cannot be read: {error}"));
     let digest = |text: &str| digest(text, &files).map_err(unreadable);
     let seen = digest(&text)?;

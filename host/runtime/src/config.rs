@@ -571,7 +571,7 @@ fn complete(known: &mut Completion, new: Completion) {
 
 fn note_origins(source: &Source, config: &Config, origins: &mut BTreeMap<String, Origin>) {
     fn walk(prefix: &str, value: &toml::Value, origin: &Origin, origins: &mut BTreeMap<String, Origin>) {
-        match value.as_table().filter(|table| !table.is_empty()) {
+        match value.as_table() {
             Some(table) => {
                 for (key, value) in table {
                     let dotted = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
@@ -591,6 +591,10 @@ fn note_origins(source: &Source, config: &Config, origins: &mut BTreeMap<String,
             let key = CeilingKey::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(key));
             key.is_ok_and(|key| value.as_integer().is_some_and(|value| (value as u64) < *known.at(key)))
         });
+    }
+    if let (Origin::Project(_), Some(toml::Value::Table(result))) = (&source.origin, table.get_mut("result")) {
+        let known = config.result.budget_tokens.map(i64::from);
+        result.retain(|_, value| known.is_none_or(|known| value.as_integer().is_some_and(|value| value < known)));
     }
     walk("", &toml::Value::Table(table), &source.origin, origins);
 }

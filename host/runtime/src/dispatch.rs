@@ -83,7 +83,8 @@ impl Runtime {
         let ending = match ended {
             Ok(data) => Ending { data, error: None, durable },
             Err(Failed { mut error, data }) => {
-                error.retryable &= !durable || error.step < Step::Sandbox;
+                // What may have had its effect is not simply repeated.
+                error.retryable &= !durable || metadata.attempts == 0;
                 Ending { data, error: Some(error), durable }
             }
         };

@@ -52,7 +52,9 @@ impl Fault {
         let found = text.match_indices(key).find(|(start, _)| {
             let end = start + key.len();
             let is_key_char = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-            !text[..*start].ends_with(is_key_char) && !text[end..].starts_with(is_key_char)
+            let line = text[..*start].rfind('\n').map_or(0, |newline| newline + 1);
+            let is_comment = text[line..*start].contains('#');
+            !is_comment && !text[..*start].ends_with(is_key_char) && !text[end..].starts_with(is_key_char)
         });
         match found {
             Some((start, _)) => Fault::at(file, text, start, message),

@@ -3,7 +3,7 @@
 
 use crate::call::Digest;
 use crate::journal::{self, Record, RecordKind};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use serde::Serialize;
 use std::path::Path;
 
@@ -123,11 +123,14 @@ impl Reader {
         read().map_err(|source| self.unreadable(source))
     }
 
-    /// The id of the last call that begins like this, so that people need not type whole ids.
-    pub fn find(&self, prefix: &str) -> Result<Option<String>, AuditError> {
-        let sql = "SELECT call_id FROM records WHERE call_id LIKE ?1 || '%' ORDER BY seq DESC LIMIT 1";
-        let escaped = prefix.replace(['%', '_'], "");
-        self.connection.query_row(sql, [escaped], |row| row.get(0)).optional().map_err(|source| self.unreadable(source))
+    /// The ids of up to two calls that begin like this, so that people need not type whole ids.
+    pub fn find(&self, prefix: &str) -> Result<Vec<String>, AuditError> {
+        let read = || {
+            let sql = "SELECT DISTINCT call_id FROM records WHERE substr(call_id, 1, length(?1)) = ?1 LIMIT 2";
+            let mut statement = self.connection.prepare(sql)?;
+            statement.query_map([prefix], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()
+        };
+        read().map_err(|source| self.unreadable(source))
     }
 
     fn unreadable(&self, source: rusqlite::Error) -> AuditError {
