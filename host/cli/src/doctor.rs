@@ -31,6 +31,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let files: Vec<String> = setup.files.iter().map(crate::configuration::said).collect();
     let files = if files.is_empty() { "none; the safe defaults are in force".to_owned() } else { files.join(", ") };
     add("configuration", Verdict::Ok, files);
+    let no_workspace = setup.no_workspace.is_some();
     match &setup.no_workspace {
         None => add("workspace", Verdict::Ok, setup.loaded.config.grants["workspace"].path.display().to_string()),
         Some(why) => add("workspace", Verdict::Note, why.clone()),
@@ -62,6 +63,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
                 Ok(layers) => layers
                     .into_iter()
                     .for_each(|layer| add("sandbox", Verdict::Ok, format!("{}: {}", layer.name, layer.state))),
+                // A program needs a folder to run in, so without a workspace there is nothing to try.
+                Err(why) if no_workspace => add("sandbox", Verdict::Note, why),
                 Err(why) => add("sandbox", Verdict::Fault, why),
             }
             let written = runtime.flush().await;
