@@ -9,7 +9,7 @@
 //! use hermes_runtime::{Call, adapter::Adapter, journal::Facts, registry::Tool, validation};
 //!
 //! async fn run(sandbox: &Sandbox, call: Call, tool: &Tool, adapter: &Adapter, authority: &Authority<'_>, run: Run<'_>) -> Execution {
-//!     let preview = || validation::judge(tool, &call.args);
+//!     let preview = || validation::judge(tool, &call.args, std::time::Duration::from_secs(60));
 //!     let permitted = permission::permit(&call, tool, adapter, authority, preview, &mut Facts::default()).await;
 //!     let (grant, judged) = permitted.unwrap();
 //!     let args = validation::admit(judged, &grant).unwrap();
