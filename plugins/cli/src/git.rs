@@ -223,6 +223,8 @@ const DIFFERENCES: &[&str] =
 /// Subcommands that show what files hold and take paths to leave out.
 const CONTENTS: &[&str] =
     &["archive", "diff", "diff-files", "diff-index", "diff-tree", "format-patch", "grep", "log", "show", "whatchanged"];
+/// Those of them that go through a history.
+const WALKS: &[&str] = &["log", "whatchanged"];
 /// Subcommands that show what files hold by other names than their paths.
 const OBJECTS: &[&str] = &["cat-file", "fast-export", "bundle", "pack-objects"];
 
@@ -308,10 +310,41 @@ fn line(subcommand: &str, args: &[String], hidden: &[String]) -> Result<Vec<Stri
         line.extend(["--no-ext-diff", "--no-textconv"].map(str::to_owned));
     }
     line.extend_from_slice(args);
-    if CONTENTS.contains(&subcommand) {
+    if !hidden.is_empty() && shows_contents(subcommand, args) {
+        if subcommand == "show" || WALKS.contains(&subcommand) {
+            // Paths make git leave out commits that change none of them; these bring them back.
+            line.splice(1..1, ["--full-history", "--sparse"].map(str::to_owned));
+        }
         line.extend(hidden.iter().map(|path| format!(":(exclude,top,literal){path}")));
     }
     Ok(line)
+}
+
+/// Whether what files hold is shown. A history shows it only when asked, by options that may stand in one word.
+fn shows_contents(subcommand: &str, args: &[String]) -> bool {
+    const ASKED: &[&str] = &[
+        "-p",
+        "-u",
+        "-U",
+        "-c",
+        "-m",
+        "-W",
+        "-L",
+        "--patch",
+        "--unified",
+        "--cc",
+        "--word-diff",
+        "--color-words",
+        "--function-context",
+        "--remerge-diff",
+        "--dd",
+        "--diff-merges",
+        "--full-diff",
+        "--binary",
+        "--ext-diff",
+    ];
+    let asked = || args.iter().any(|arg| ASKED.iter().any(|option| arg.starts_with(option)));
+    CONTENTS.contains(&subcommand) && (!WALKS.contains(&subcommand) || asked())
 }
 
 /// Whether an argument names a hidden path: by itself, beneath it, or in a revision as `HEAD:path`.
@@ -345,6 +378,9 @@ mod tests {
         assert!(line("cat-file", &args(&["-p", "abc"]), &hidden).is_err());
         let shown = line("log", &args(&["-p"]), &hidden).unwrap();
         assert_eq!(shown.last().unwrap(), ":(exclude,top,literal).env");
+        assert!(shown.contains(&"--sparse".to_owned()));
+        // A history without differences is left whole.
+        assert!(!line("log", &args(&["--oneline"]), &hidden).unwrap().iter().any(|arg| arg.contains("exclude")));
         assert_eq!(line("log", &args(&["-3"]), &[]).unwrap(), ["log", "--no-ext-diff", "--no-textconv", "-3"]);
     }
 }

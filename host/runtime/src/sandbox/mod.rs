@@ -30,10 +30,11 @@ use failure::{from_guest, from_trap, timed_out, within_output_limit};
 use install::{Cache, InstallError};
 use limits::{Limits, Meter};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
+use tokio::time::error::Elapsed;
 use wasmtime::component::Linker;
 use wasmtime::{CallHook, Store, UpdateDeadline};
 
@@ -149,6 +150,7 @@ async fn attempt(
             deadline - time_to_tell(limits.timeout),
         ),
     };
+    let late = reach.programs.late();
     let mut store = match store(sandbox, reach, limits, deadline, run.progress) {
         Ok(store) => store,
         Err(error) => return Execution::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
@@ -157,7 +159,7 @@ async fn attempt(
         let instance = component.instantiate_async(&mut store).await?;
         instance.hermes_tool_tool_execution().call_execute(&mut store, &call).await
     };
-    let returned = tokio::time::timeout_at(deadline.into(), running).await;
+    let returned = within(deadline, &late, running).await;
     let usage = Usage {
         fuel: limits.fuel.saturating_sub(store.get_fuel().unwrap_or(0)),
         memory_bytes: store.data().meter.memory_peak as u64,
@@ -207,11 +209,30 @@ fn store(
     // What a component hands to the host in one call is copied; this bounds it before it is.
     store.set_hostcall_fuel(limits.output.max(64 << 20));
     store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(move |_| match Instant::now() < deadline {
+    let late = store.data().programs.late();
+    store.epoch_deadline_callback(move |_| match Instant::now() < end(deadline, &late) {
         true => Ok(UpdateDeadline::Yield(1)),
         false => Ok(UpdateDeadline::Interrupt),
     });
     Ok(store)
+}
+
+/// What is left to a component whose program was ended at the attempt's time: ending many processes takes a machine
+/// that is busy longer than any margin before it.
+const TELLING: Duration = Duration::from_secs(2);
+
+/// When an attempt ends.
+fn end(deadline: Instant, late: &AtomicBool) -> Instant {
+    if late.load(Ordering::Relaxed) { deadline + TELLING } else { deadline }
+}
+
+/// Runs to the end, or to the attempt's own; `Err` for the latter. Dropping the future ends the component.
+async fn within<T>(deadline: Instant, late: &AtomicBool, running: impl Future<Output = T>) -> Result<T, Elapsed> {
+    let mut running = std::pin::pin!(running);
+    match tokio::time::timeout_at(deadline.into(), &mut running).await {
+        Err(_) if late.load(Ordering::Relaxed) => tokio::time::timeout_at((deadline + TELLING).into(), running).await,
+        ended => ended,
+    }
 }
 
 /// How long before the attempt's own end its programs are ended, so that the component can still tell what they said.

@@ -19,6 +19,7 @@ use output::Stream;
 pub use plan::Layer;
 use plan::{Failed, Mount, Plan, ProcessLimits};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use wasmtime::component::Resource;
@@ -51,6 +52,7 @@ pub(crate) struct Programs {
     writable: bool,
     network: bool,
     deadline: Instant,
+    late: Arc<AtomicBool>,
 }
 
 /// A program that runs.
@@ -60,6 +62,7 @@ pub struct Child {
     out: Stream,
     err: Stream,
     deadline: Instant,
+    late: Arc<AtomicBool>,
     disk: Option<Disk>,
     ended: Option<Ended>,
 }
@@ -119,7 +122,12 @@ impl Programs {
         network: bool,
         deadline: Instant,
     ) -> Programs {
-        Programs { machine, roots, writable, network, deadline }
+        Programs { machine, roots, writable, network, deadline, late: Arc::default() }
+    }
+
+    /// Whether a program is being ended because of its time, so that the component still has to tell.
+    pub(crate) fn late(&self) -> Arc<AtomicBool> {
+        self.late.clone()
     }
 
     fn plan(&self, command: Command) -> Result<(Plan, Vec<u8>), Failure> {
@@ -158,7 +166,7 @@ impl Programs {
         let (plan, input) = self.plan(command)?;
         let Started { launcher, out, err, .. } =
             child::start(helper, &plan, &input, kept, self.deadline).await.map_err(Failure::from)?;
-        Ok(Child { launcher, out, err, deadline: self.deadline, disk, ended: None })
+        Ok(Child { launcher, out, err, deadline: self.deadline, late: self.late.clone(), disk, ended: None })
     }
 }
 
@@ -248,6 +256,7 @@ impl Child {
 
     fn reason_to_end(&mut self) -> Option<Ending> {
         if Instant::now() >= self.deadline {
+            self.late.store(true, Ordering::Relaxed);
             return Some(Ending::TimedOut);
         }
         let disk = self.disk.as_mut().filter(|disk| Instant::now() >= disk.next)?;
