@@ -30,6 +30,8 @@ test: setup-host setup-programs plugins
     #!/usr/bin/env bash
     set -euo pipefail
     echo 'test: the first build takes 15 to 25 minutes on two cores, because Wasmtime is compiled' >&2
+    # Some tests run the command itself.
+    cargo build --workspace
     # The host's tests come last, so that the last summary is of the whole pipeline. Nextest runs no documentation tests.
     cargo test --manifest-path plugins/Cargo.toml --workspace
     cargo test --workspace --doc

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What the process exits with when the person gives up.
 const CANCELLED: u8 = 130;
@@ -27,6 +28,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Resul
         None => Some((command.tool.clone().unwrap_or_default(), args_text(command)?)),
         Some(_) => None,
     };
+    let mut ending = Ending::listen()?;
     let runtime = setup::start(setup)?;
     let session: Arc<str> = format!("command:{}", std::process::id()).into();
     let make = |tool: String, text: String| Call {
@@ -39,10 +41,10 @@ pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Resul
     };
     let code = match (one, &command.batch) {
         (Some((tool, text)), _) => {
-            let envelope = call_or_give_up(&runtime, make(tool, text)).await;
+            let envelope = call_or_give_up(&runtime, make(tool, text), &mut ending).await;
             print_one(envelope, arguments.output.format())
         }
-        (None, Some(file)) => batch(&runtime, file, arguments.output.format(), make).await?,
+        (None, Some(file)) => batch(&runtime, file, arguments.output.format(), &mut ending, make).await?,
         (None, None) => return Err(Failure::usage("name a tool, or give `--batch FILE`")),
     };
     if !runtime.flush().await {
@@ -53,29 +55,41 @@ pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Resul
 }
 
 /// The answer, or nothing if the person pressed Ctrl-C, which ends the call and leaves its record.
-async fn call_or_give_up(runtime: &Runtime, call: Call) -> Option<Envelope> {
+async fn call_or_give_up(runtime: &Runtime, call: Call, ending: &mut Ending) -> Option<Envelope> {
     let (sender, mut progress) = tokio::sync::mpsc::channel(16);
     let mut running = std::pin::pin!(runtime.call(Call { progress: Some(sender), ..call }));
     loop {
         tokio::select! {
             injection = &mut running => return Some(injection.envelope),
-            () = told_to_end() => return None,
+            () = ending.told() => return None,
             Some(update) = progress.recv() => output::progress(&update),
         }
     }
 }
 
-/// Waits until the person or the system wants the process to end.
-async fn told_to_end() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let wait = async |kind: SignalKind| match signal(kind) {
-        Ok(mut signal) => drop(signal.recv().await),
-        Err(_) => std::future::pending().await,
-    };
-    tokio::select! {
-        () = wait(SignalKind::interrupt()) => {}
-        () = wait(SignalKind::terminate()) => {}
-        () = wait(SignalKind::hangup()) => {}
+/// Whether the person or the system wants the process to end. Listens from the start, so that no moment is missed.
+struct Ending {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Ending {
+    fn listen() -> Result<Ending, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::internal(format!("signals cannot be had: {error}")));
+        Ok(Ending {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    async fn told(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
     }
 }
 
@@ -94,6 +108,7 @@ async fn batch(
     runtime: &Runtime,
     file: &Path,
     format: Format,
+    ending: &mut Ending,
     make: impl Fn(String, String) -> Call,
 ) -> Result<u8, Failure> {
     let format = if format == Format::Json { Format::Ndjson } else { format };
@@ -102,7 +117,7 @@ async fn batch(
     for number in 1.. {
         let line = tokio::select! {
             line = lines.recv() => line,
-            () = told_to_end() => return Ok(CANCELLED),
+            () = ending.told() => return Ok(CANCELLED),
         };
         let Some(line) = line else { return Ok(code) };
         let line =
@@ -113,7 +128,7 @@ async fn batch(
         let wanted: BatchLine = serde_json::from_str(&line)
             .map_err(|error| Failure::usage(format!("line {number} of the batch is no call: {error}")))?;
         let args = wanted.args.map_or("{}".to_owned(), |args| args.get().to_owned());
-        match print_one(call_or_give_up(runtime, make(wanted.tool, args)).await, format) {
+        match print_one(call_or_give_up(runtime, make(wanted.tool, args), ending).await, format) {
             CANCELLED => return Ok(CANCELLED),
             ended if code == 0 => code = ended,
             _ => {}
