@@ -1,7 +1,6 @@
 //! Where does a virtual path lead on this machine? Resolves beneath a directory that was opened at the start, and looks
 //! at what was really opened: links inside a grant are followed, and a place that is kept from tools stays kept,
 //! whatever name leads to it.
-#![expect(clippy::disallowed_methods, reason = "granted directories are opened here")]
 
 use super::{THREADS, failure, from_io};
 use crate::config;
