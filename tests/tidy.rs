@@ -8,7 +8,7 @@ const STEPS: &[&str] = &["registry", "adapter", "permission", "validation", "san
 
 /// Files that are longer than 400 lines, each with its reason.
 const LONG: &[(&str, &str)] = &[
-    ("host/runtime/src/journal.rs", "the writer, its queue and its trail keep one promise together"),
+    ("host/runtime/src/journal.rs", "the writer, its queue and its store keep one promise together"),
     ("host/runtime/src/config.rs", "one type for each table of the configuration file"),
 ];
 
@@ -313,7 +313,7 @@ fn nothing_names_the_place_where_it_was_written() {
     let words = [["/ro", "ot/"], ["/wo", "rk/"], ["/ho", "me/"], ["arti", "factory"], ["/ca", "ses/open"]]
         .map(|parts| parts.concat());
     let mut broken = Vec::new();
-    for source in files(&[""], &[""]) {
+    for source in files(&[""], &[""]).iter().filter(|source| source.name != ".git") {
         broken.extend(
             words
                 .iter()

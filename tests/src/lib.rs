@@ -6,7 +6,7 @@
 //! ```no_run
 //! use hermes_runtime::permission::{self, Authority};
 //! use hermes_runtime::sandbox::{self, Execution, Run, Sandbox};
-//! use hermes_runtime::{Call, adapter::Adapter, journal::Facts, registry::Tool, validation};
+//! use hermes_runtime::{Call, adapter::Adapter, record::Facts, registry::Tool, validation};
 //!
 //! async fn run(sandbox: &Sandbox, call: Call, tool: &Tool, adapter: &Adapter, authority: &Authority<'_>, run: Run<'_>) -> Execution {
 //!     let preview = || validation::judge(tool, &call.args, std::time::Duration::from_secs(60));
@@ -103,7 +103,7 @@
 //! ```
 //!
 //! ```
-//! use hermes_runtime::journal::Facts;
+//! use hermes_runtime::record::Facts;
 //!
 //! fn make() -> Facts {
 //!     Facts::default()

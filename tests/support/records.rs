@@ -1,7 +1,7 @@
 //! What does the journal say, and is it whole? The checks that every test of a call makes. Must not know any tool.
 
 use hermes_runtime::injection::audit::{Entry, Reader, Verification};
-use hermes_runtime::journal::{Record, RecordKind};
+use hermes_runtime::record::{Record, RecordKind};
 use std::path::Path;
 
 /// The records of a call: at most one intent, and exactly one outcome, which comes last.
@@ -25,7 +25,7 @@ pub(crate) fn verified(state_dir: &Path) -> Verification {
 
 /// The steps of an outcome, each as `step verdict` or `step verdict reason`.
 pub(crate) fn steps(record: &Record) -> Vec<String> {
-    let entry = |entry: &hermes_runtime::journal::StepEntry| {
+    let entry = |entry: &hermes_runtime::record::StepEntry| {
         let reason = entry.reason.as_ref().map(|reason| format!(" {reason}")).unwrap_or_default();
         format!("{} {}{reason}", entry.step.name(), entry.verdict)
     };

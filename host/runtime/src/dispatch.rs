@@ -8,13 +8,15 @@ use crate::document::Fault;
 use crate::envelope::{Metadata, RiskNote};
 use crate::error::{Error, Step};
 use crate::injection::{self, Ending, Injection};
-use crate::journal::{Facts, Journal, OpenError, Trail, TrailStart};
+use crate::journal::{Journal, OpenError, Projection};
 use crate::permission::approval::Approver;
 use crate::permission::target::path::Places;
 use crate::permission::{self, Authority};
+use crate::record::Facts;
 use crate::registry::{self, Registry, Tool, admin};
 use crate::result::{self, Shaped};
 use crate::sandbox::{self, Execution, Run, Sandbox};
+use crate::trail::{Trail, TrailStart};
 use crate::validation;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -32,6 +34,9 @@ pub struct Runtime {
     approver: Option<Arc<dyn Approver>>,
     faults: Vec<Fault>,
 }
+
+/// What the steps keep beside the records.
+const PROJECTIONS: &[Projection] = &[];
 
 /// Why a runtime could not start. A plugin or manifest that is wrong is no such reason; see [`Runtime::faults`].
 #[derive(Debug, thiserror::Error)]
@@ -115,7 +120,7 @@ impl Runtime {
         *durable = grant.durable();
         if *durable {
             trail.refuse_if_failing()?;
-            trail.intent().await?;
+            trail.intent(Vec::new()).await?;
         }
         let execution = sandbox::execute(&self.sandbox, grant, args, self.run(call, tool, &metadata.call_id)).await;
         self.shape(tool, execution, trail, metadata)
@@ -195,7 +200,7 @@ impl Runtime {
         approver: Option<Arc<dyn Approver>>,
     ) -> Result<Runtime, StartError> {
         let config = config.with_own_places_protected();
-        let journal = Journal::open(&config.state_dir)?;
+        let journal = Journal::open(&config.state_dir, PROJECTIONS)?;
         let places = Places { grants: config.virtual_grants(), protected: config.virtual_protected() };
         let sandbox = Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?;
         let (plugins, mut faults) = read_plugins(&config, embedded);

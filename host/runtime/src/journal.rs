@@ -2,14 +2,14 @@
 //! shared by many processes through one SQLite file with one dense hash chain. Must not know what a record says.
 #![expect(clippy::disallowed_methods, reason = "the journal owns its folder")]
 
-use crate::call::{Caller, Digest, Situation};
-use crate::envelope::{Durability, Usage};
+use crate::call::Digest;
 use crate::error::{Error, Kind, Step};
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use serde::{Deserialize, Serialize};
+use crate::record::{Event, Record, RecordKind, Written};
+use crate::trail::{Trail, TrailStart};
+use rusqlite::{Connection, OpenFlags, Savepoint, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, oneshot};
 
@@ -29,109 +29,6 @@ const GATHER: Duration = Duration::from_millis(12);
 const GATHER_STEP: Duration = Duration::from_micros(500);
 /// Records of one transaction at most, so that no process keeps the others waiting.
 const BATCH: usize = 1024;
-
-/// What a record is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RecordKind {
-    /// A call with an effect is about to run.
-    Intent,
-    /// A call is over.
-    Outcome,
-}
-
-/// One step that a call reached.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StepEntry {
-    /// Which one.
-    pub step: Step,
-    /// `ok`, or the kind of the refusal or failure.
-    pub verdict: std::borrow::Cow<'static, str>,
-    /// Why, where there is more to say.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub reason: Option<String>,
-    /// How long the step took, in microseconds.
-    pub us: u64,
-}
-
-/// What is written about a call, at its intent and at its outcome.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Record {
-    /// Intent or outcome.
-    pub kind: RecordKind,
-    /// The call's id. There is exactly one outcome for each.
-    pub call_id: Arc<str>,
-    /// Milliseconds since 1970-01-01 UTC.
-    pub time_ms: u64,
-    /// Who called, in which role.
-    pub caller: Arc<Caller>,
-    /// The caller's session.
-    pub session: Arc<str>,
-    /// In which circumstances.
-    pub situation: Arc<Situation>,
-    /// What was learnt about the call on its way.
-    #[serde(flatten)]
-    pub facts: Facts,
-    /// The steps that were reached.
-    pub steps: Vec<StepEntry>,
-    /// 200, or the error's code. Absent in an intent.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub code: Option<u16>,
-    /// The error, as the caller got it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub error: Option<Error>,
-    /// What only an operator may see of it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub insides: Option<String>,
-    /// Wall time of the whole call, in microseconds.
-    pub duration_us: u64,
-}
-
-/// What the steps learn about a call for the record.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Facts {
-    /// The tool's own name, or what the caller wrote.
-    pub tool: Arc<str>,
-    /// The tool's version.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub version: Option<Arc<str>>,
-    /// The adapter.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub adapter: Option<Arc<str>>,
-    /// Digest of the component that ran.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub component: Option<Digest>,
-    /// Digest of the canonical arguments.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub args_digest: Option<Digest>,
-    /// The canonical arguments themselves, for calls above LOW.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub args: Option<Arc<str>>,
-    /// What the call acts on.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub targets: Vec<String>,
-    /// The layer of permission that decided.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub layer: Option<u8>,
-    /// Risk in points, 0 to 100.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub risk: Option<u8>,
-    /// `low`, `medium` or `high`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub risk_level: Option<std::borrow::Cow<'static, str>>,
-    /// What made the risk, as `reason +points`.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub risk_factors: Vec<String>,
-    /// Who said yes or no, if a person was asked.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub approver: Option<String>,
-    /// What the component logged, capped.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub log: Vec<String>,
-    /// What the call used up.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub usage: Option<Usage>,
-}
 
 /// Why the journal could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -156,33 +53,99 @@ pub enum OpenError {
 
 /// The journal of one process. Lifetime: the process; the file belongs to all processes.
 pub struct Journal {
-    sender: Option<mpsc::Sender<Message>>,
-    failing: Arc<AtomicBool>,
+    writing: Option<Writing>,
     writer: Option<std::thread::JoinHandle<()>>,
     path: PathBuf,
+    readers: Arc<Mutex<Vec<Connection>>>,
 }
 
-enum Message {
-    Write { record: Box<Record>, written: Option<oneshot::Sender<Result<(), String>>> },
+/// What a step keeps beside the records, made from them in their own transactions.
+#[derive(Clone, Copy)]
+pub(crate) struct Projection {
+    /// The step's tables, as SQL that can be run at every start.
+    pub(crate) tables: &'static str,
+    /// What a record adds to them. A failure leaves the record and takes this record's additions back.
+    pub(crate) apply: fn(&Connection, i64, &Written) -> rusqlite::Result<()>,
+}
+
+/// What has to hold, and what is taken, in the transaction in which something is written. Says no with an error; then
+/// nothing of the write is there.
+pub(crate) type Claim = Box<dyn Fn(&Connection) -> rusqlite::Result<Result<(), Error>> + Send>;
+
+/// What the writer is asked to do.
+pub(crate) enum Message {
+    Write(Write),
     Flush { done: oneshot::Sender<bool> },
+}
+
+/// One thing to write, all of it or nothing.
+pub(crate) struct Write {
+    entry: Option<Written>,
+    claims: Vec<Claim>,
+    written: Option<oneshot::Sender<Result<(), Unwritten>>>,
+}
+
+/// Why something is not on disk.
+#[derive(Clone, Debug)]
+pub(crate) enum Unwritten {
+    /// The disk, or who writes to it.
+    Disk(String),
+    /// A claim did not hold.
+    Refused(Box<Error>),
+}
+
+impl Message {
+    /// The outcome of a call, which is never given up.
+    pub(crate) fn outcome(record: Record, written: Option<oneshot::Sender<Result<(), Unwritten>>>) -> Message {
+        Message::Write(Write { entry: Some(Written::Call(Box::new(record))), claims: Vec::new(), written })
+    }
+}
+
+/// A way to the writer. Lifetime: whatever holds it.
+#[derive(Clone)]
+pub(crate) struct Writing {
+    sender: mpsc::Sender<Message>,
+    failing: Arc<AtomicBool>,
+}
+
+impl Writing {
+    /// Whether the last write failed.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
+    }
+
+    /// Writes if all claims hold, and waits for the disk. Dropping the future leaves open whether it was written.
+    pub(crate) async fn write(&self, entry: Option<Written>, claims: Vec<Claim>) -> Result<(), Error> {
+        let (written, waiting) = oneshot::channel();
+        let message = Message::Write(Write { entry, claims, written: Some(written) });
+        let sent = tokio::time::timeout(QUEUE_WAIT, self.sender.send(message)).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            return Err(unavailable("its queue is full"));
+        }
+        wait_for_disk(waiting).await.map_err(|why| match why {
+            Unwritten::Disk(why) => unavailable(&why),
+            Unwritten::Refused(error) => *error,
+        })
+    }
 }
 
 impl Journal {
     /// Opens or makes the journal in a folder, which it keeps for its owner alone.
-    pub fn open(folder: &Path) -> Result<Journal, OpenError> {
+    pub(crate) fn open(folder: &Path, projections: &'static [Projection]) -> Result<Journal, OpenError> {
         make_private_folder(folder).map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
         let path = folder.join("journal.db");
-        let connection = connect(&path).map_err(|source| OpenError::Database { path: path.clone(), source })?;
+        let connection =
+            connect(&path, projections).map_err(|source| OpenError::Database { path: path.clone(), source })?;
         let (sender, receiver) = mpsc::channel(QUEUE);
         let failing = Arc::new(AtomicBool::new(false));
         let writer = std::thread::Builder::new()
             .name("hermes-journal".into())
             .spawn({
                 let failing = failing.clone();
-                move || write_until_closed(connection, receiver, &failing)
+                move || write_until_closed(connection, receiver, projections, &failing)
             })
             .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
-        Ok(Journal { sender: Some(sender), failing, writer: Some(writer), path })
+        Ok(Journal { writing: Some(Writing { sender, failing }), writer: Some(writer), path, readers: Arc::default() })
     }
 
     /// The SQLite file.
@@ -192,34 +155,58 @@ impl Journal {
 
     /// Begins the trail of a call with a place in the writer's queue, so that its outcome can always be handed over.
     pub(crate) async fn begin(&self, start: TrailStart) -> Result<Trail, Error> {
-        let sender = self.sender.clone().ok_or_else(|| unavailable("the runtime is shutting down"))?;
-        let reserved = match sender.clone().try_reserve_owned() {
+        let writing = self.writing()?;
+        let place = match writing.sender.clone().try_reserve_owned() {
             Ok(permit) => Ok(permit),
             Err(mpsc::error::TrySendError::Full(sender)) => {
                 match tokio::time::timeout(QUEUE_WAIT, sender.reserve_owned()).await {
                     Ok(reserved) => reserved.map_err(|_| unavailable("its writer has ended")),
-                    Err(_) if self.failing.load(Ordering::Relaxed) => Err(unavailable("its queue is full")),
+                    Err(_) if writing.is_failing() => Err(unavailable("its queue is full")),
                     Err(_) => Err(Error::new(Step::Injection, Kind::Overloaded, "too many calls wait for the journal")
                         .retry_after(QUEUE_WAIT)),
                 }
             }
             Err(mpsc::error::TrySendError::Closed(_)) => Err(unavailable("its writer has ended")),
         }?;
-        Ok(Trail {
-            place: Some(reserved),
-            sender,
-            failing: self.failing.clone(),
-            began: Instant::now(),
-            step_began: Instant::now(),
-            start,
-            facts: Facts::default(),
-            steps: Vec::with_capacity(7),
-        })
+        Ok(Trail::begin(start, place, writing))
+    }
+
+    /// A way to write that does not borrow the journal.
+    pub(crate) fn writing(&self) -> Result<Writing, Error> {
+        self.writing.clone().ok_or_else(|| unavailable("the runtime is shutting down"))
+    }
+
+    /// Writes an event if all claims hold, and waits for the disk.
+    #[expect(dead_code, reason = "what happens beside the calls is written by steps to come")]
+    pub(crate) async fn note(&self, event: Event, claims: Vec<Claim>) -> Result<(), Error> {
+        self.writing()?.write(Some(Written::Event(Box::new(event))), claims).await
+    }
+
+    /// Reads, off the executor's threads and without the writer. What was queued and is not yet on disk is not seen.
+    #[expect(dead_code, reason = "tables beside the records are read by steps to come")]
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (path, readers) = (self.path.clone(), self.readers.clone());
+        let read = tokio::task::spawn_blocking(move || -> rusqlite::Result<T> {
+            let idle = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let connection = idle.map_or_else(|| connect_for_reading(&path), Ok)?;
+            let found = query(&connection)?;
+            readers.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            Ok(found)
+        });
+        match tokio::time::timeout(DURABLE_WAIT, read).await {
+            Ok(Ok(Ok(found))) => Ok(found),
+            Ok(Ok(Err(error))) => Err(unreadable(&error.to_string())),
+            Ok(Err(error)) => Err(unreadable(&error.to_string())),
+            Err(_) => Err(unreadable("its disk does not answer")),
+        }
     }
 
     /// Waits until everything handed over before is on disk. `false` if something could not be written.
     pub async fn flush(&self) -> bool {
-        let Some(sender) = &self.sender else { return true };
+        let Some(Writing { sender, .. }) = &self.writing else { return true };
         let (done, waiting) = oneshot::channel();
         if sender.send(Message::Flush { done }).await.is_err() {
             return false;
@@ -231,147 +218,28 @@ impl Journal {
 impl Drop for Journal {
     /// Ends the writer after it has written what it was given.
     fn drop(&mut self) {
-        self.sender = None;
+        self.writing = None;
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }
     }
 }
 
-/// What is known about a call before the first step.
-#[derive(Clone, Debug)]
-pub(crate) struct TrailStart {
-    pub(crate) call_id: Arc<str>,
-    pub(crate) caller: Arc<Caller>,
-    pub(crate) session: Arc<str>,
-    pub(crate) situation: Arc<Situation>,
-}
-
-/// The trail that one call leaves. Lifetime: the call. Dropped before its end, it records that the call was
-/// cancelled.
-pub(crate) struct Trail {
-    place: Option<mpsc::OwnedPermit<Message>>,
-    sender: mpsc::Sender<Message>,
-    failing: Arc<AtomicBool>,
-    began: Instant,
-    step_began: Instant,
-    start: TrailStart,
-    pub(crate) facts: Facts,
-    steps: Vec<StepEntry>,
-}
-
-impl Trail {
-    /// Notes what a step said, and passes it on.
-    pub(crate) fn step<T>(&mut self, step: Step, said: Result<T, Error>) -> Result<T, Error> {
-        match &said {
-            Ok(_) => self.note(step, "ok".into(), None),
-            Err(error) => self.ended(error),
-        }
-        said
-    }
-
-    /// Notes the failure that ended the call, by the step that it belongs to.
-    fn ended(&mut self, error: &Error) {
-        let reason = error.reason.as_ref().map(|reason| reason.to_string());
-        self.note(error.step, error.kind.name().into(), reason);
-    }
-
-    fn note(&mut self, step: Step, verdict: std::borrow::Cow<'static, str>, reason: Option<String>) {
-        let now = Instant::now();
-        let us = now.duration_since(self.step_began).as_micros() as u64;
-        self.step_began = now;
-        self.steps.push(StepEntry { step, verdict, reason, us });
-    }
-
-    /// Time since the call arrived.
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.began.elapsed()
-    }
-
-    /// Writes durably that the call is about to run. Without it nothing with an effect may run.
-    pub(crate) async fn intent(&mut self) -> Result<(), Error> {
-        let record = self.record(RecordKind::Intent, None);
-        let (written, waiting) = oneshot::channel();
-        let message = Message::Write { record: Box::new(record), written: Some(written) };
-        let sent = tokio::time::timeout(QUEUE_WAIT, self.sender.send(message)).await;
-        if !matches!(sent, Ok(Ok(()))) {
-            return Err(unavailable("its queue is full"));
-        }
-        wait_for_disk(waiting).await.map_err(|why| unavailable(&why))
-    }
-
-    /// Refuses early when the journal is known to fail, which spares a call with an effect the wait.
-    pub(crate) fn refuse_if_failing(&self) -> Result<(), Error> {
-        match self.failing.load(Ordering::Relaxed) {
-            true => Err(unavailable("its last write failed")),
-            false => Ok(()),
-        }
-    }
-
-    /// Writes the outcome: waits for the disk if `durable`, else hands it to the writer.
-    pub(crate) async fn finish(mut self, code: u16, error: Option<&Error>, durable: bool) -> Durability {
-        let record = self.record(RecordKind::Outcome, Some((code, error)));
-        let Some(place) = self.place.take() else {
-            return Durability::Failed;
-        };
-        if !durable {
-            place.send(Message::Write { record: Box::new(record), written: None });
-            return Durability::Queued;
-        }
-        let (written, waiting) = oneshot::channel();
-        place.send(Message::Write { record: Box::new(record), written: Some(written) });
-        match wait_for_disk(waiting).await {
-            Ok(()) => Durability::Durable,
-            Err(_) => Durability::Failed,
-        }
-    }
-
-    fn record(&mut self, kind: RecordKind, outcome: Option<(u16, Option<&Error>)>) -> Record {
-        let intent = matches!(kind, RecordKind::Intent);
-        let error = outcome.and_then(|(_, error)| error);
-        Record {
-            kind,
-            call_id: self.start.call_id.clone(),
-            time_ms: now_ms(),
-            caller: self.start.caller.clone(),
-            session: self.start.session.clone(),
-            situation: self.start.situation.clone(),
-            facts: if intent { self.facts.clone() } else { std::mem::take(&mut self.facts) },
-            steps: if intent { self.steps.clone() } else { std::mem::take(&mut self.steps) },
-            code: outcome.map(|(code, _)| code),
-            error: error.cloned(),
-            insides: error.and_then(|error| error.log.clone()),
-            duration_us: self.elapsed().as_micros() as u64,
-        }
-    }
-}
-
-impl Drop for Trail {
-    fn drop(&mut self) {
-        if self.place.is_none() {
-            return;
-        }
-        let error = match std::thread::panicking() {
-            true => Error::internal(Step::Sandbox, "a step panicked"),
-            false => Error::new(Step::Sandbox, Kind::Cancelled, "the caller gave up"),
-        };
-        self.ended(&error);
-        let record = self.record(RecordKind::Outcome, Some((error.code, Some(&error))));
-        if let Some(place) = self.place.take() {
-            place.send(Message::Write { record: Box::new(record), written: None });
-        }
-    }
-}
-
-async fn wait_for_disk(waiting: oneshot::Receiver<Result<(), String>>) -> Result<(), String> {
+pub(crate) async fn wait_for_disk(waiting: oneshot::Receiver<Result<(), Unwritten>>) -> Result<(), Unwritten> {
     match tokio::time::timeout(DURABLE_WAIT, waiting).await {
         Ok(Ok(result)) => result,
-        Ok(Err(_)) => Err("its writer has ended".into()),
-        Err(_) => Err("its disk does not answer".into()),
+        Ok(Err(_)) => Err(Unwritten::Disk("its writer has ended".into())),
+        Err(_) => Err(Unwritten::Disk("its disk does not answer".into())),
     }
 }
 
-fn unavailable(why: &str) -> Error {
+fn unreadable(why: &str) -> Error {
+    Error::new(Step::Injection, Kind::AuditUnavailable, "the journal cannot be read")
+        .log(why.to_owned())
+        .retry_after(Duration::from_secs(5))
+}
+
+pub(crate) fn unavailable(why: &str) -> Error {
     Error::new(Step::Injection, Kind::AuditUnavailable, "the journal cannot be written, so nothing with an effect runs")
         .hint("the operator finds the cause with `hermes-dispatch doctor`; the call can be repeated after that")
         .log(why.to_owned())
@@ -396,7 +264,7 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
+fn connect(path: &Path, projections: &[Projection]) -> rusqlite::Result<Connection> {
     use std::os::unix::fs::OpenOptionsExt;
     // SQLite would make it readable for others, and gives its side files the same mode. If this fails, opening says why.
     let _ = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path);
@@ -415,6 +283,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
          CREATE UNIQUE INDEX IF NOT EXISTS one_record_of_a_kind ON records (call_id, kind);
          CREATE TABLE IF NOT EXISTS probe (at INTEGER) STRICT;",
     )?;
+    projections.iter().try_for_each(|projection| connection.execute_batch(projection.tables))?;
     Ok(connection)
 }
 
@@ -434,10 +303,15 @@ pub(crate) fn chain(previous: &[u8], body: &str) -> Digest {
 /// What stands before the first record.
 pub(crate) const GENESIS: &[u8] = b"hermes journal 1";
 
-fn write_until_closed(mut connection: Connection, mut receiver: mpsc::Receiver<Message>, failing: &AtomicBool) {
+fn write_until_closed(
+    mut connection: Connection,
+    mut receiver: mpsc::Receiver<Message>,
+    projections: &[Projection],
+    failing: &AtomicBool,
+) {
     let mut batch = Batch::default();
     while batch.take(&mut receiver) {
-        match batch.commit(&mut connection) {
+        match batch.commit(&mut connection, projections) {
             Ok(()) => failing.store(false, Ordering::Relaxed),
             Err(error) => {
                 failing.store(true, Ordering::Relaxed);
@@ -451,11 +325,11 @@ fn write_until_closed(mut connection: Connection, mut receiver: mpsc::Receiver<M
     }
 }
 
-/// Records that are committed together. What could not be written stays for the next round.
+/// What is committed together. What could not be written stays for the next round.
 #[derive(Default)]
 struct Batch {
-    unwritten: Vec<Record>,
-    waiting: Vec<oneshot::Sender<Result<(), String>>>,
+    unwritten: Vec<Write>,
+    waited_for: usize,
     flushes: Vec<oneshot::Sender<bool>>,
 }
 
@@ -471,11 +345,7 @@ impl Batch {
         self.take_waiting(receiver);
         // Nobody waits for records of the first class, so a few more may join them: fewer commits, fewer wake-ups.
         let joins = Instant::now() + GATHER;
-        while self.waiting.is_empty()
-            && self.flushes.is_empty()
-            && self.unwritten.len() < BATCH
-            && !receiver.is_closed()
-        {
+        while self.waited_for == 0 && self.flushes.is_empty() && self.unwritten.len() < BATCH && !receiver.is_closed() {
             let now = Instant::now();
             if now >= joins {
                 break;
@@ -505,66 +375,127 @@ impl Batch {
                 Err(mpsc::error::TryRecvError::Disconnected) => break true,
             }
         };
-        self.answer(&Err(why.to_owned()));
+        self.give_up(why);
         gone
-    }
-
-    fn answer(&mut self, answer: &Result<(), String>) {
-        for waiting in self.waiting.drain(..) {
-            let _ = waiting.send(answer.clone());
-        }
-        for done in self.flushes.drain(..) {
-            let _ = done.send(answer.is_ok());
-        }
-        match answer {
-            Ok(()) => self.unwritten.clear(),
-            // An intent whose call was refused because of this failure did not happen and is not written later.
-            Err(_) => self.unwritten.retain(|record| record.kind == RecordKind::Outcome),
-        }
     }
 
     fn put(&mut self, message: Message) {
         match message {
-            Message::Write { record, written } => {
-                self.unwritten.push(*record);
-                self.waiting.extend(written);
+            Message::Write(write) => {
+                self.waited_for += usize::from(write.written.is_some());
+                self.unwritten.push(write);
             }
             Message::Flush { done } => self.flushes.push(done),
         }
     }
 
-    fn commit(&mut self, connection: &mut Connection) -> rusqlite::Result<()> {
-        let result = insert(connection, &self.unwritten);
-        self.answer(&result.as_ref().map(|_| ()).map_err(|error| error.to_string()));
-        result
+    fn commit(&mut self, connection: &mut Connection, projections: &[Projection]) -> rusqlite::Result<()> {
+        match write_all(connection, &self.unwritten, projections) {
+            Ok(verdicts) => {
+                for (write, verdict) in self.unwritten.drain(..).zip(verdicts) {
+                    if let Some(written) = write.written {
+                        let _ = written.send(verdict.map_err(Unwritten::Refused));
+                    }
+                }
+                self.waited_for = 0;
+                for done in self.flushes.drain(..) {
+                    let _ = done.send(true);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.give_up(&error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// Tells everybody who waits that it is not on disk. Outcomes stay and are written when they can be; an intent whose
+    /// call was refused because of this did not happen and is not written later, nor is anything that claims.
+    fn give_up(&mut self, why: &str) {
+        for write in &mut self.unwritten {
+            if let Some(written) = write.written.take() {
+                let _ = written.send(Err(Unwritten::Disk(why.to_owned())));
+            }
+        }
+        self.waited_for = 0;
+        self.unwritten.retain(|write| {
+            write.claims.is_empty() && write.entry.as_ref().is_some_and(|entry| entry.kind() == RecordKind::Outcome)
+        });
+        for done in self.flushes.drain(..) {
+            let _ = done.send(false);
+        }
     }
 }
 
-fn insert(connection: &mut Connection, records: &[Record]) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if records.is_empty() {
+/// Writes everything in one transaction. Each write has a verdict of its own: whether its claims held.
+fn write_all(
+    connection: &mut Connection,
+    writes: &[Write],
+    projections: &[Projection],
+) -> rusqlite::Result<Vec<Result<(), Box<Error>>>> {
+    let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if writes.is_empty() {
         // Somebody asks whether the journal can be written: try, and leave nothing behind.
         transaction.execute("INSERT INTO probe (at) VALUES (?1)", [now_ms() as i64])?;
         transaction.execute("DELETE FROM probe", ())?;
-        return transaction.commit();
+        transaction.commit()?;
+        return Ok(Vec::new());
     }
-    {
-        let (mut seq, mut hash) = head(&transaction)?;
-        let mut statement = transaction
-            .prepare_cached("INSERT INTO records (seq, call_id, kind, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-        for record in records {
-            let body = serde_json_canonicalizer::to_string(record)
-                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-            seq += 1;
-            hash = chain(&hash, &body).bytes().to_vec();
-            let kind = match record.kind {
-                RecordKind::Intent => "intent",
-                RecordKind::Outcome => "outcome",
-            };
-            statement.execute((seq, &*record.call_id, kind, &body, &hash))?;
+    let mut head = head(&transaction)?;
+    let mut verdicts = Vec::with_capacity(writes.len());
+    for write in writes {
+        verdicts.push(write_one(&mut transaction, write, projections, &mut head)?);
+    }
+    transaction.commit()?;
+    Ok(verdicts)
+}
+
+fn write_one(
+    transaction: &mut Transaction<'_>,
+    write: &Write,
+    projections: &[Projection],
+    head: &mut (i64, Vec<u8>),
+) -> rusqlite::Result<Result<(), Box<Error>>> {
+    if !write.claims.is_empty() {
+        let claiming = transaction.savepoint()?;
+        for claim in &write.claims {
+            if let Err(refused) = claim(&claiming)? {
+                // Dropped, the savepoint takes back what other claims of this write took.
+                return Ok(Err(Box::new(refused)));
+            }
+        }
+        claiming.commit()?;
+    }
+    if let Some(entry) = &write.entry {
+        insert(transaction, entry, head)?;
+        for projection in projections {
+            project(transaction.savepoint()?, projection, head.0, entry)?;
         }
     }
-    transaction.commit()
+    Ok(Ok(()))
+}
+
+fn insert(connection: &Connection, entry: &Written, head: &mut (i64, Vec<u8>)) -> rusqlite::Result<()> {
+    let body = serde_json_canonicalizer::to_string(entry)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    let (seq, hash) = (head.0 + 1, chain(&head.1, &body).bytes().to_vec());
+    connection
+        .prepare_cached("INSERT INTO records (seq, call_id, kind, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute((seq, entry.id(), entry.kind().name(), &body, &hash))?;
+    *head = (seq, hash);
+    Ok(())
+}
+
+/// A table that cannot be kept up is no reason to lose a record.
+fn project(savepoint: Savepoint<'_>, projection: &Projection, seq: i64, entry: &Written) -> rusqlite::Result<()> {
+    match (projection.apply)(&savepoint, seq, entry) {
+        Ok(()) => savepoint.commit(),
+        Err(error) => {
+            tracing::error!(%error, seq, "a table beside the records could not be kept up");
+            savepoint.finish()
+        }
+    }
 }
 
 /// Sequence number and hash of the last record.

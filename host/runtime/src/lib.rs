@@ -19,6 +19,9 @@ pub mod document;
 pub mod envelope;
 pub mod error;
 pub mod journal;
+pub mod record;
+pub mod settings;
+mod trail;
 
 pub mod registry;
 

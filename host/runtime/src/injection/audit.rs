@@ -2,7 +2,8 @@
 #![expect(clippy::disallowed_methods, reason = "the reader looks whether there is a journal")]
 
 use crate::call::Digest;
-use crate::journal::{self, Record, RecordKind};
+use crate::journal;
+use crate::record::{Record, Written};
 use rusqlite::Connection;
 use serde::Serialize;
 use std::path::Path;
@@ -157,13 +158,9 @@ fn fault(
     if journal::chain(previous, body).bytes().as_slice() != stored {
         return Some("its content or its place in the chain was changed".into());
     }
-    let record: Record = match serde_json::from_str(body) {
-        Ok(record) => record,
-        Err(error) => return Some(format!("it cannot be read: {error}")),
-    };
-    let kind_fits = match record.kind {
-        RecordKind::Intent => kind == "intent",
-        RecordKind::Outcome => kind == "outcome",
-    };
-    (!kind_fits || *record.call_id != *call_id).then(|| "its index was changed".into())
+    match Written::parse(kind, body) {
+        Ok(entry) if entry.kind().name() != kind || entry.id() != call_id => Some("its index was changed".into()),
+        Ok(_) => None,
+        Err(error) => Some(format!("it cannot be read: {error}")),
+    }
 }

@@ -4,7 +4,7 @@ pub mod audit;
 
 use crate::envelope::{Durability, Envelope, Metadata};
 use crate::error::Error;
-use crate::journal::Trail;
+use crate::trail::Trail;
 use serde_json::Value;
 
 /// What goes back into the agent's context.

@@ -9,7 +9,7 @@ use crate::adapter::Adapter;
 use crate::call::{Call, Digest, Judged};
 use crate::config::ApprovalSettings;
 use crate::error::{Error, Kind, Step};
-use crate::journal::Facts;
+use crate::record::Facts;
 use crate::registry::Tool;
 use crate::registry::manifest::{Effect, RequiresApproval};
 use approval::{Approver, Request};

@@ -1,0 +1,232 @@
+//! What can be set? The sections of a configuration, with what each is when nobody sets it. Must not know where they come
+//! from.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A directory that tools may reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// The directory on this machine.
+    pub path: PathBuf,
+    /// `ro` or `rw`.
+    #[serde(default)]
+    pub mode: Access,
+}
+
+/// Whether a grant may be written to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Access {
+    /// Only read.
+    #[default]
+    #[serde(rename = "ro")]
+    ReadOnly,
+    /// Read and written.
+    #[serde(rename = "rw")]
+    ReadWrite,
+}
+
+/// A role of the user's configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Role {
+    /// Whether it is taken when nobody names one.
+    pub default: bool,
+    /// What it is for.
+    pub description: String,
+}
+
+/// Which circumstances a user may claim for a call without being asked. Patterns with `*`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Situations {
+    /// Names of workflows.
+    pub workflows: Vec<String>,
+    /// Purposes.
+    pub purposes: Vec<String>,
+}
+
+/// The most that any call gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ceiling {
+    /// Units of fuel for one attempt, about one for each WebAssembly instruction.
+    pub fuel: u64,
+    /// Sum of all linear memories of one attempt, in MiB.
+    pub memory_mb: u64,
+    /// One attempt, in milliseconds.
+    pub timeout_ms: u64,
+    /// What a component may return, in bytes.
+    pub output_bytes: u64,
+    /// What a component may log, in bytes.
+    pub log_bytes: u64,
+    /// Calls of a component to the host.
+    pub host_calls: u64,
+    /// Calls that run at the same time; further ones wait.
+    pub concurrent_calls: u64,
+}
+
+/// The keys of `[ceiling]` in a file; each counts on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CeilingKey {
+    Fuel,
+    MemoryMb,
+    TimeoutMs,
+    OutputBytes,
+    LogBytes,
+    HostCalls,
+    ConcurrentCalls,
+}
+
+impl Ceiling {
+    pub(crate) fn at(&mut self, key: CeilingKey) -> &mut u64 {
+        match key {
+            CeilingKey::Fuel => &mut self.fuel,
+            CeilingKey::MemoryMb => &mut self.memory_mb,
+            CeilingKey::TimeoutMs => &mut self.timeout_ms,
+            CeilingKey::OutputBytes => &mut self.output_bytes,
+            CeilingKey::LogBytes => &mut self.log_bytes,
+            CeilingKey::HostCalls => &mut self.host_calls,
+            CeilingKey::ConcurrentCalls => &mut self.concurrent_calls,
+        }
+    }
+}
+
+impl Default for Ceiling {
+    fn default() -> Ceiling {
+        Ceiling {
+            fuel: 100_000_000_000,
+            memory_mb: 1024,
+            timeout_ms: 600_000,
+            output_bytes: 64 << 20,
+            log_bytes: 1 << 20,
+            host_calls: 10_000_000,
+            concurrent_calls: 64,
+        }
+    }
+}
+
+/// How results are shaped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResultSettings {
+    /// Tokens that any result may have. Without it a tool's own budget counts, or 8,000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_tokens: Option<u32>,
+}
+
+/// Tokens that a result may have when nobody says anything.
+const BUDGET_TOKENS: u32 = 8000;
+
+impl ResultSettings {
+    /// The budget of a tool's results, which may say one itself.
+    pub(crate) fn budget_of(&self, tool: Option<u32>) -> u32 {
+        let own = tool.or(self.budget_tokens).unwrap_or(BUDGET_TOKENS);
+        own.min(self.budget_tokens.unwrap_or(own))
+    }
+}
+
+/// How people are asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApprovalSettings {
+    /// How long a person has to answer, in seconds.
+    pub expires_seconds: u64,
+}
+
+impl Default for ApprovalSettings {
+    fn default() -> ApprovalSettings {
+        ApprovalSettings { expires_seconds: 600 }
+    }
+}
+
+/// What programs that tools start get. A project's file may not set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProcessSettings {
+    /// The program that becomes the launcher: one that calls `helper_main` first. Without it, this program, if it has
+    /// called that.
+    pub helper: Option<PathBuf>,
+    /// Further folders with programs and libraries, shown to programs where they are, read-only.
+    pub system: Vec<PathBuf>,
+    /// Folders that come first on the search path.
+    pub path: Vec<PathBuf>,
+    /// Processes and threads of one program at the same time.
+    pub processes: u64,
+    /// Memory of one process, in MiB.
+    pub memory_mb: u64,
+    /// The largest file that a program may write, in MiB.
+    pub file_mb: u64,
+    /// Each private folder for temporary files, in MiB. It lies in memory.
+    pub temporary_mb: u64,
+    /// How much of the disk one program may use up before it is ended, in MiB. It is looked at several times a second.
+    pub disk_mb: u64,
+}
+
+/// The same as written: what a file leaves out stays what it was.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WrittenProcess {
+    helper: Option<PathBuf>,
+    system: Vec<PathBuf>,
+    path: Vec<PathBuf>,
+    processes: Option<u64>,
+    memory_mb: Option<u64>,
+    file_mb: Option<u64>,
+    temporary_mb: Option<u64>,
+    disk_mb: Option<u64>,
+}
+
+impl WrittenProcess {
+    pub(crate) fn apply(self, known: &mut ProcessSettings, at: impl Fn(PathBuf) -> PathBuf) {
+        known.helper = self.helper.map(&at).or(known.helper.take());
+        known.system.extend(self.system.into_iter().map(&at));
+        known.path.extend(self.path.into_iter().map(&at));
+        let numbers = [
+            (&mut known.processes, self.processes),
+            (&mut known.memory_mb, self.memory_mb),
+            (&mut known.file_mb, self.file_mb),
+            (&mut known.temporary_mb, self.temporary_mb),
+            (&mut known.disk_mb, self.disk_mb),
+        ];
+        for (number, written) in numbers {
+            *number = written.unwrap_or(*number);
+        }
+    }
+}
+
+impl Default for ProcessSettings {
+    fn default() -> ProcessSettings {
+        ProcessSettings {
+            helper: None,
+            system: Vec::new(),
+            path: Vec::new(),
+            processes: 256,
+            memory_mb: 4096,
+            file_mb: 1024,
+            temporary_mb: 256,
+            disk_mb: 2048,
+        }
+    }
+}
+
+/// What configuration adds to a tool's manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Completion {
+    /// Further names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// Replaces the manifest's roles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required_roles: Option<Vec<String>>,
+    /// Added to the manifest's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied_roles: Vec<String>,
+    /// Lets the programs that it starts use the network, in calls that do not only read.
+    pub network: bool,
+    /// Takes the tool out of service.
+    pub disabled: bool,
+}
