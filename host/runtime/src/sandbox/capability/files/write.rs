@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, FlockOperation, Gid, Mode, OFlags, RenameFlags, Uid};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -225,22 +225,31 @@ fn open_old(spot: &Spot, path: &str) -> Result<Option<File>, Failure> {
     if is_file { Ok(Some(file)) } else { Err(not_regular()) }
 }
 
-/// A file that is not yet seen under its name; removed unless it is put there.
+/// A file that is not yet seen under its name. Without any name where the file system can do that, so that a process
+/// that is killed leaves nothing behind; else under one of ours, removed unless it is put in its place.
 struct NewFile<'a> {
     directory: &'a Dir,
-    name: String,
+    name: std::cell::Cell<Option<String>>,
     file: File,
-    put: std::cell::Cell<bool>,
 }
 
 impl NewFile<'_> {
     fn make(directory: &Dir) -> std::io::Result<NewFile<'_>> {
-        let mut random = [0; 8];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-        let name = format!(".hermes-{:016x}.tmp", u64::from_le_bytes(random));
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        if let Ok(file) = rustix::fs::openat(directory, ".", flags, mode) {
+            return Ok(NewFile { directory, name: None.into(), file: file.into() });
+        }
+        let name = own_name()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(directory, &name, flags, Mode::RUSR | Mode::WUSR)?.into();
-        Ok(NewFile { directory, name, file, put: false.into() })
+        let file = rustix::fs::openat(directory, &name, flags, mode)?.into();
+        Ok(NewFile { directory, name: Some(name).into(), file })
+    }
+
+    /// Gives the file a name if it has none.
+    fn named(&self, name: &Path) -> rustix::io::Result<()> {
+        let nameless = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        rustix::fs::linkat(rustix::fs::CWD, nameless, self.directory, name, AtFlags::SYMLINK_FOLLOW)
     }
 
     /// Writes the content, with owner and mode of the file that it takes the place of.
@@ -266,23 +275,41 @@ impl NewFile<'_> {
     }
 
     fn put(self, name: &OsString, must_be_new: bool) -> std::io::Result<()> {
+        let own = match self.name.take() {
+            Some(own) => own,
+            None if must_be_new => return Ok(self.named(Path::new(name))?),
+            None => {
+                // Only a rename takes another file's place, and it needs a name to start from.
+                let own = own_name()?;
+                self.named(Path::new(&own))?;
+                own
+            }
+        };
+        self.name.set(Some(own.clone()));
         let flags = if must_be_new { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
-        match rustix::fs::renameat_with(self.directory, &self.name, self.directory, name, flags) {
+        match rustix::fs::renameat_with(self.directory, &own, self.directory, name, flags) {
             // Some file systems know no flags; the lock still keeps our own writes apart.
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-                rustix::fs::renameat(self.directory, &self.name, self.directory, name)?;
+                rustix::fs::renameat(self.directory, &own, self.directory, name)?;
             }
             other => other?,
         }
-        self.put.set(true);
+        self.name.set(None);
         Ok(())
     }
 }
 
+/// A name that nobody else has.
+fn own_name() -> std::io::Result<String> {
+    let mut random = [0; 8];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    Ok(format!(".hermes-{:016x}.tmp", u64::from_le_bytes(random)))
+}
+
 impl Drop for NewFile<'_> {
     fn drop(&mut self) {
-        if !self.put.get() {
-            let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
+        if let Some(name) = self.name.take() {
+            let _ = rustix::fs::unlinkat(self.directory, &name, AtFlags::empty());
         }
     }
 }
@@ -292,4 +319,32 @@ fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_is_killed_half_way_leaves_no_name_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
+        let new = NewFile::make(&directory).unwrap();
+        new.fill(b"half", None).unwrap();
+        // As if the process had ended here: nothing of ours runs any more.
+        std::mem::forget(new);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_new_file_does_not_take_the_place_of_one_that_came_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
+        let new = NewFile::make(&directory).unwrap();
+        std::fs::write(folder.path().join("a"), "first").unwrap();
+        let refused = new.put(&"a".into(), true).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), b"first");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }
