@@ -24,6 +24,7 @@ mod processes;
 mod programs;
 mod properties;
 mod readme;
+mod relevance;
 mod renaming;
 mod scenario;
 mod tidy;

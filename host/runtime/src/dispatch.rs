@@ -14,6 +14,8 @@ use crate::permission::target::path::Places;
 use crate::permission::{self, Authority};
 use crate::record::Facts;
 use crate::registry::{self, Registry, Tool, admin};
+use crate::result::relevance::Weights;
+use crate::result::truncate::Measure;
 use crate::result::{self, Shaped};
 use crate::sandbox::{self, Execution, Run, Sandbox};
 use crate::trail::{Trail, TrailStart};
@@ -32,6 +34,7 @@ pub struct Runtime {
     sandbox: Sandbox,
     journal: Journal,
     approver: Option<Arc<dyn Approver>>,
+    weights: Weights,
     faults: Vec<Fault>,
 }
 
@@ -116,6 +119,7 @@ impl Runtime {
         let permitted = permission::permit(call, tool, adapter, &self.authority(), preview, &mut trail.facts).await;
         let (grant, judged) = trail.step(Step::Permission, permitted)?;
         metadata.repairs = judged.repairs.to_vec();
+        let asked = judged.canonical.clone();
         let args = trail.step(Step::Validation, validation::admit(judged, &grant))?;
         *durable = grant.durable();
         if *durable {
@@ -123,7 +127,7 @@ impl Runtime {
             trail.intent(Vec::new()).await?;
         }
         let execution = sandbox::execute(&self.sandbox, grant, args, self.run(call, tool, &metadata.call_id)).await;
-        self.shape(tool, execution, trail, metadata)
+        self.shape((call, &asked), tool, execution, trail, metadata)
     }
 
     fn authority(&self) -> Authority<'_> {
@@ -136,6 +140,7 @@ impl Runtime {
 
     fn shape(
         &self,
+        (call, asked): (&Call, &str),
         tool: &Tool,
         execution: Execution,
         trail: &mut Trail,
@@ -146,15 +151,17 @@ impl Runtime {
         metadata.usage = Some(usage);
         trail.facts.usage = Some(usage);
         trail.facts.log = log;
-        let budget = self.config.result.budget_of(tool.budget_tokens);
+        let budget_tokens = self.config.result.budget_of(tool.budget_tokens);
+        let texts = [call.situation.task.as_deref().unwrap_or(asked)];
+        let measure = Measure { budget_tokens, texts: &texts, weights: &self.weights };
         match trail.step(Step::Sandbox, outcome) {
             Ok(output) => {
-                let shaped = result::shape(tool, output, budget);
+                let shaped = result::shape(tool, output, measure);
                 trail.step(Step::Result, Ok(()))?;
                 Ok(note_shape(shaped, metadata))
             }
             Err(error) => {
-                let data = partial.map(|output| note_shape(result::shape(tool, output, budget), metadata));
+                let data = partial.map(|output| note_shape(result::shape(tool, output, measure), metadata));
                 Err(Failed { error, data: data.unwrap_or_default() })
             }
         }
@@ -218,7 +225,7 @@ impl Runtime {
         }
         let (registry, found) = admin::load(&manifests, &config.completions);
         faults.extend(found);
-        Ok(Runtime { config, registry, adapters, places, sandbox, journal, approver, faults })
+        Ok(Runtime { config, registry, adapters, places, sandbox, journal, approver, weights: Weights::default(), faults })
     }
 
     /// What is wrong with plugins and manifests that were found. The good ones are in service.

@@ -122,10 +122,16 @@ pub struct Truncation {
     pub total: usize,
     /// Size of what was kept, likewise.
     pub kept: usize,
-    /// What is missing and where.
+    /// What is missing and where, in places of the whole result.
     pub ranges: Vec<Omission>,
+    /// Gaps beyond those in `ranges`.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub more_ranges: usize,
     /// Why it was cut.
     pub reason: String,
+    /// By what the whole result can be read on; see the tool `result_read`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub handle: Option<String>,
 }
 
 /// One part that was left out.
@@ -133,7 +139,7 @@ pub struct Truncation {
 pub struct Omission {
     /// Where in `data`, as a JSON Pointer.
     pub path: String,
-    /// `bytes` of a text or `items` of an array.
+    /// `lines` or `bytes` of a text, `items` of an array or `members` of an object.
     pub unit: String,
     /// First one left out, counted from 0.
     pub from: usize,
@@ -184,6 +190,10 @@ impl Envelope {
 
 fn is_false(value: &bool) -> bool {
     !*value
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 fn is_zero(value: &u32) -> bool {

@@ -1,5 +1,8 @@
 //! Step 6 of 7: what of the output does the caller get, in which shape?
 
+pub mod query;
+pub mod relevance;
+pub mod secret;
 pub mod truncate;
 
 use crate::document::excerpt;
@@ -8,6 +11,7 @@ use crate::registry::Tool;
 use crate::registry::manifest::{InputType, OutputField};
 use crate::sandbox::{Content, Output};
 use serde_json::{Map, Value, json};
+use truncate::Measure;
 
 /// Bytes of an output that is shown raw when it cannot be shaped.
 const RAW: usize = 4096;
@@ -32,16 +36,17 @@ pub struct Shaped {
 ///
 /// An object of facts with one text gets the text under the key `text`; with other or more contents it gets them under
 /// `content`. Without facts, one text is the data itself.
-pub fn shape(tool: &Tool, output: Output, budget_tokens: u32) -> Shaped {
+pub fn shape(tool: &Tool, output: Output, measure: Measure<'_>) -> Shaped {
     let mut shaped = Shaped::default();
     let facts = output.data.and_then(|text| object("data", &text, &mut shaped.warnings));
     shaped.tool_metadata =
         output.metadata.and_then(|text| object("metadata", &text, &mut shaped.warnings)).unwrap_or_default();
     shaped.data = merge(facts, output.content, &mut shaped.warnings);
     shaped.warnings.extend(tool.outputs.iter().filter_map(|field| undeclared(field, &shaped.data)));
-    shaped.truncation = truncate::truncate(&mut shaped.data, budget_tokens);
+    shaped.truncation = truncate::truncate(&mut shaped.data, measure);
     let mut notes = Value::Object(std::mem::take(&mut shaped.tool_metadata));
-    if truncate::truncate(&mut notes, budget_tokens / METADATA_SHARE).is_some() {
+    let share = Measure { budget_tokens: measure.budget_tokens / METADATA_SHARE, ..measure };
+    if truncate::truncate(&mut notes, share).is_some() {
         shaped.warnings.push("what the component says about its answer is cut".into());
     }
     if let Value::Object(notes) = notes {
