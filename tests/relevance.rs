@@ -85,10 +85,7 @@ fn what_a_task_needs_of_an_output_is_kept_where_head_and_tail_lose_it() {
         println!("{name:44} relevance {ours:.2}  head {head:.2}  tail {tail:.2}  head and tail {both:.2}");
     }
     let (ours, head, tail, both) = (mean(|of| of.ours), mean(|of| of.head), mean(|of| of.tail), mean(|of| of.both));
-    println!(
-        "mean of {}: relevance {ours:.3}  head {head:.3}  tail {tail:.3}  head and tail {both:.3}",
-        recalls.len()
-    );
+    println!("mean of {}: relevance {ours:.3}  head {head:.3}  tail {tail:.3}  head and tail {both:.3}", recalls.len());
     assert!(ours >= 0.95, "{ours}");
     assert!(head.max(tail).max(both) < 0.5, "these outputs do not need relevance: {head} {tail} {both}");
 }

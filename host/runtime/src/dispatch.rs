@@ -225,7 +225,17 @@ impl Runtime {
         }
         let (registry, found) = admin::load(&manifests, &config.completions);
         faults.extend(found);
-        Ok(Runtime { config, registry, adapters, places, sandbox, journal, approver, weights: Weights::default(), faults })
+        Ok(Runtime {
+            config,
+            registry,
+            adapters,
+            places,
+            sandbox,
+            journal,
+            approver,
+            weights: Weights::default(),
+            faults,
+        })
     }
 
     /// What is wrong with plugins and manifests that were found. The good ones are in service.

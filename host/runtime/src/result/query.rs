@@ -11,11 +11,74 @@ const MOST_PATHS: usize = 16;
 const LONGEST: usize = 64;
 /// Words that say nothing about what is looked for.
 const STOP: &[&str] = &[
-    "the", "and", "for", "with", "from", "that", "this", "are", "was", "were", "what", "which", "when", "where",
-    "why", "how", "all", "any", "into", "its", "it", "is", "in", "on", "of", "to", "be", "by", "as", "at", "an", "or",
-    "if", "do", "does", "not", "no", "we", "you", "me", "my", "our", "can", "should", "would", "please", "find", "out",
-    "look", "see", "show", "get", "has", "have", "had", "there", "then", "than", "about", "under", "after", "before",
-    "workspace", "file", "files", "true", "false", "null",
+    "the",
+    "and",
+    "for",
+    "with",
+    "from",
+    "that",
+    "this",
+    "are",
+    "was",
+    "were",
+    "what",
+    "which",
+    "when",
+    "where",
+    "why",
+    "how",
+    "all",
+    "any",
+    "into",
+    "its",
+    "it",
+    "is",
+    "in",
+    "on",
+    "of",
+    "to",
+    "be",
+    "by",
+    "as",
+    "at",
+    "an",
+    "or",
+    "if",
+    "do",
+    "does",
+    "not",
+    "no",
+    "we",
+    "you",
+    "me",
+    "my",
+    "our",
+    "can",
+    "should",
+    "would",
+    "please",
+    "find",
+    "out",
+    "look",
+    "see",
+    "show",
+    "get",
+    "has",
+    "have",
+    "had",
+    "there",
+    "then",
+    "than",
+    "about",
+    "under",
+    "after",
+    "before",
+    "workspace",
+    "file",
+    "files",
+    "true",
+    "false",
+    "null",
 ];
 
 /// What a caller is looking for. Lifetime: the call.
@@ -84,7 +147,9 @@ fn path(word: &str) -> Option<String> {
     let word = word.strip_prefix("/workspace").unwrap_or(word);
     let components: Vec<&str> = word.split('/').filter(|part| !matches!(*part, "" | "." | ".." | "*" | "**")).collect();
     let has_ending = components.last().and_then(|name| name.rsplit_once('.')).is_some_and(|(stem, ending)| {
-        !stem.is_empty() && (1..=5).contains(&ending.len()) && ending.bytes().all(|b| b.is_ascii_alphanumeric())
+        !stem.is_empty()
+            && (1..=5).contains(&ending.len())
+            && ending.bytes().all(|b| b.is_ascii_alphanumeric())
             && ending.bytes().any(|b| b.is_ascii_alphabetic())
     });
     (components.len() > 1 || has_ending).then(|| components.join("/"))
@@ -191,7 +256,10 @@ fn stem(word: &str) -> &str {
     match word.strip_suffix('s') {
         Some(stem) if stem.len() > 2 && !stem.ends_with(['s', 'u', 'i']) => stem,
         // `retry` and `retries`, but not `deploy`.
-        _ => word.strip_suffix('y').filter(|stem| stem.len() > 3 && !stem.ends_with(['a', 'e', 'o', 'u'])).unwrap_or(word),
+        _ => word
+            .strip_suffix('y')
+            .filter(|stem| stem.len() > 3 && !stem.ends_with(['a', 'e', 'o', 'u']))
+            .unwrap_or(word),
     }
 }
 
@@ -230,9 +298,10 @@ mod tests {
 
     #[test]
     fn paths_are_found_among_the_words() {
-        assert_eq!(Query::of("fix the handlers in `src/api`, see ./lib/a.rs and main.py.").paths, [
-            "src/api", "lib/a.rs", "main.py"
-        ]);
+        assert_eq!(
+            Query::of("fix the handlers in `src/api`, see ./lib/a.rs and main.py.").paths,
+            ["src/api", "lib/a.rs", "main.py"]
+        );
         assert_eq!(Query::of("version 1.2 of https://a.example/x").paths, Vec::<String>::new());
         assert_eq!(Query::of("/workspace/src/api").paths, ["src/api"]);
     }

@@ -8,26 +8,100 @@ use std::sync::LazyLock;
 
 /// What stands where something failed, in this spelling.
 const FAILURES: &[&str] = &[
-    "error:", "error[", "error TS", "Error:", "ERROR", "Errors:", "FAILED", "FAIL:", "FAIL ", "failed:", "Failed:",
-    "Exception:", "Exception in", "panicked at", "Traceback (", "fatal:", "Fatal:", "FATAL", "CRITICAL", "EMERG",
-    "not ok ", "undefined reference", "No such file", "ermission denied", "command not found", "Segmentation fault",
-    "core dumped", "npm error", "npm ERR", "AssertionError", "assertion failed", "assertion `", "Caused by:", "ENOENT",
-    "EACCES", "ECONNREFUSED", "CrashLoop", "OOMKilled", "BackOff", "status: failed", "status: error", "✗", "✖", "HTTP/1.1\" 5",
-    "failures:", "must be replaced", "forces replacement", "rror(s)", "could not compile", "Could not",
+    "error:",
+    "error[",
+    "error TS",
+    "Error:",
+    "ERROR",
+    "Errors:",
+    "FAILED",
+    "FAIL:",
+    "FAIL ",
+    "failed:",
+    "Failed:",
+    "Exception:",
+    "Exception in",
+    "panicked at",
+    "Traceback (",
+    "fatal:",
+    "Fatal:",
+    "FATAL",
+    "CRITICAL",
+    "EMERG",
+    "not ok ",
+    "undefined reference",
+    "No such file",
+    "ermission denied",
+    "command not found",
+    "Segmentation fault",
+    "core dumped",
+    "npm error",
+    "npm ERR",
+    "AssertionError",
+    "assertion failed",
+    "assertion `",
+    "Caused by:",
+    "ENOENT",
+    "EACCES",
+    "ECONNREFUSED",
+    "CrashLoop",
+    "OOMKilled",
+    "BackOff",
+    "status: failed",
+    "status: error",
+    "✗",
+    "✖",
+    "HTTP/1.1\" 5",
+    "failures:",
+    "must be replaced",
+    "forces replacement",
+    "rror(s)",
+    "could not compile",
+    "Could not",
 ];
 /// Words that are used where something is wrong, and elsewhere.
 const TROUBLES: &[&str] = &[
-    "error", "fail", "failed", "failure", "fatal", "panic", "exception", "assert", "segfault", "abort", "undefined",
-    "unresolved", "denied", "refused", "critical", "crash", "killed", "timeout", "unreachable", "cannot", "fehler",
-    "mismatch", "mismatched", "conflict", "invalid", "unexpected", "missing", "unhealthy", "broken", "corrupt",
-    "violation", "rejected", "negative", "giving",
+    "error",
+    "fail",
+    "failed",
+    "failure",
+    "fatal",
+    "panic",
+    "exception",
+    "assert",
+    "segfault",
+    "abort",
+    "undefined",
+    "unresolved",
+    "denied",
+    "refused",
+    "critical",
+    "crash",
+    "killed",
+    "timeout",
+    "unreachable",
+    "cannot",
+    "fehler",
+    "mismatch",
+    "mismatched",
+    "conflict",
+    "invalid",
+    "unexpected",
+    "missing",
+    "unhealthy",
+    "broken",
+    "corrupt",
+    "violation",
+    "rejected",
+    "negative",
+    "giving",
 ];
 const WARNINGS: &[&str] = &["warning", "warn", "deprecated", "deprecation", "skipped", "retrying"];
-const SUMMARIES: &[&str] = &[
-    "summary", "total", "totals", "passed", "finished", "completed", "succeeded", "elapsed", "generated", "ran",
-];
+const SUMMARIES: &[&str] =
+    &["summary", "total", "totals", "passed", "finished", "completed", "succeeded", "elapsed", "generated", "ran"];
 /// What sums up, in this spelling.
-const SUMS: &[&str] = &["test result:", "Done in", "exit code", "Plan:", "TOTAL", "files changed", "built in", "# fail"];
+const SUMS: &[&str] =
+    &["test result:", "Done in", "exit code", "Plan:", "TOTAL", "files changed", "built in", "# fail"];
 /// What a word stands for, by its hash.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
@@ -49,9 +123,8 @@ static SIGNS: LazyLock<HashMap<u64, Sign>> = LazyLock::new(|| {
 });
 
 /// Failures first, then sums.
-static PHRASES: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    AhoCorasick::new(FAILURES.iter().chain(SUMS)).expect("the phrases are few and short")
-});
+static PHRASES: LazyLock<AhoCorasick> =
+    LazyLock::new(|| AhoCorasick::new(FAILURES.iter().chain(SUMS)).expect("the phrases are few and short"));
 
 /// What one look at a part finds.
 #[derive(Default)]

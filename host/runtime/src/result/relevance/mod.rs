@@ -6,9 +6,9 @@ mod look;
 
 use super::query::Query;
 use aho_corasick::{AhoCorasick, MatchKind};
+use look::Seen;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use look::Seen;
 
 /// What a part is judged by. The names are those of weights in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,9 +111,25 @@ pub(super) struct Part<'a> {
 
 /// Folders whose content nobody wrote here.
 const FOREIGN: &[&str] = &[
-    "node_modules/", "target/debug/", "target/release/", "vendor/", "dist/", ".git/", "__pycache__/", ".venv/",
-    "site-packages/", ".cache/", "bower_components/", ".next/", ".cargo/registry/", "third_party/", ".tox/",
-    "usr/include/", "usr/lib/", "rustc/", "node:internal/",
+    "node_modules/",
+    "target/debug/",
+    "target/release/",
+    "vendor/",
+    "dist/",
+    ".git/",
+    "__pycache__/",
+    ".venv/",
+    "site-packages/",
+    ".cache/",
+    "bower_components/",
+    ".next/",
+    ".cargo/registry/",
+    "third_party/",
+    ".tox/",
+    "usr/include/",
+    "usr/lib/",
+    "rustc/",
+    "node:internal/",
 ];
 
 /// The features of every part.
@@ -164,7 +180,10 @@ fn terms(seen: &[Seen], query: &Query, features: &mut [Features]) {
     if best > 0.0 {
         // A word that every part has tells nothing, however it compares to no word at all.
         let tells = (best / (1.0 + count).ln()).min(1.0);
-        scores.iter().zip(features).for_each(|(score, features)| features[Feature::Terms as usize] = tells * score / best);
+        scores
+            .iter()
+            .zip(features)
+            .for_each(|(score, features)| features[Feature::Terms as usize] = tells * score / best);
     }
 }
 
@@ -180,7 +199,9 @@ fn paths(parts: &[Part<'_>], query: &Query, features: &mut [Features]) {
             let near = if kept == 1 && missing > 0.0 { 0.15 } else { 0.6_f32.powf(missing) };
             needles.push((components[..kept].join("/").to_lowercase(), near));
         }
-        if components.len() > 1 && let Some(name) = components.last() {
+        if components.len() > 1
+            && let Some(name) = components.last()
+        {
             needles.push((name.to_lowercase(), 0.5));
         }
     }

@@ -72,8 +72,7 @@ impl Masks {
             Value::Array(items) => items.iter_mut().map(|item| self.value(item)).sum(),
             Value::Object(members) => {
                 let mut count = 0;
-                let secret_names: Vec<String> =
-                    members.keys().filter(|key| self.text(key).1 > 0).cloned().collect();
+                let secret_names: Vec<String> = members.keys().filter(|key| self.text(key).1 > 0).cloned().collect();
                 for name in secret_names {
                     if let Some(member) = members.shift_remove(&name) {
                         let (masked, masks) = self.text(&name);
@@ -138,15 +137,15 @@ impl Masks {
 
     /// What is to be masked, in order, without overlaps.
     fn find(&self, text: &str) -> Vec<Found> {
-        let mut found: Vec<Found> =
-            self.known.find(text).map(|range| Found { range, rule: CONFIGURED }).collect();
+        let mut found: Vec<Found> = self.known.find(text).map(|range| Found { range, rule: CONFIGURED }).collect();
         if self.by_look {
             found.extend(rules::find(text));
         }
         // What is a mask already stays one.
         if text.contains("[masked:") {
             let masks: Vec<Range<usize>> = MASK.find_iter(text).map(|mask| mask.range()).collect();
-            found.retain(|found| !masks.iter().any(|mask| mask.start < found.range.end && found.range.start < mask.end));
+            found
+                .retain(|found| !masks.iter().any(|mask| mask.start < found.range.end && found.range.start < mask.end));
         }
         found.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
         let mut merged: Vec<Found> = Vec::with_capacity(found.len());
@@ -201,7 +200,8 @@ static MASK: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What a terminal obeys and does not show.
 static COLOUR: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])").expect("the pattern is a constant")
+    Regex::new(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+        .expect("the pattern is a constant")
 });
 
 #[cfg(test)]

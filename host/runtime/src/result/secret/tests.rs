@@ -64,7 +64,8 @@ fn a_mask_that_comes_back_is_known_and_one_that_was_made_up_is_text() {
 
 #[test]
 fn members_are_masked_by_their_names() {
-    let mut value = json!({ "user": "a", "password": "hunter2-Xy9!", "nested": [{ "api_key": "9f8a7c6b5d4e3f2a1b0c" }] });
+    let mut value =
+        json!({ "user": "a", "password": "hunter2-Xy9!", "nested": [{ "api_key": "9f8a7c6b5d4e3f2a1b0c" }] });
     assert_eq!(masks().value(&mut value), 2);
     assert!(!value.to_string().contains("hunter2") && !value.to_string().contains("9f8a7c"));
     assert_eq!(value["user"], "a");

@@ -43,7 +43,8 @@ pub(super) fn choose(parts: &Parts<'_>, scores: &[f32], budget: usize) -> Kept {
 
 /// The parts at the ends of what the result begins or ends with, the outermost first.
 fn ends(parts: &Parts<'_>) -> Vec<usize> {
-    let mut ends: Vec<(usize, usize)> = (0..parts.leaves.len()).filter_map(|leaf| Some((from_end(parts, leaf)?, leaf))).collect();
+    let mut ends: Vec<(usize, usize)> =
+        (0..parts.leaves.len()).filter_map(|leaf| Some((from_end(parts, leaf)?, leaf))).collect();
     ends.sort_unstable();
     ends.into_iter().map(|(_, leaf)| leaf).collect()
 }

@@ -42,7 +42,10 @@ pub fn truncate(data: &mut Value, measure: Measure<'_>) -> Option<Truncation> {
     }
     let whole = std::mem::take(data);
     let parts = parts::split(&whole, (budget / SHARE).clamp(*GRAIN.start(), *GRAIN.end()));
-    let scores: Vec<f32> = judge(&parts, &Query::of_all(measure.texts.iter().copied())).iter().map(|features| measure.weights.score(features)).collect();
+    let scores: Vec<f32> = judge(&parts, &Query::of_all(measure.texts.iter().copied()))
+        .iter()
+        .map(|features| measure.weights.score(features))
+        .collect();
     let kept = choose::choose(&parts, &scores, budget);
     let mut omitted = Omitted::default();
     *data = rebuild(&whole, &parts, &kept, 0, &mut omitted);

@@ -40,7 +40,8 @@ fn arrays_lose_whole_items() {
 
 #[test]
 fn of_ten_thousand_names_those_that_the_task_is_about_are_seen() {
-    let mut names: Vec<String> = (0..9800).map(|n| format!("node_modules/pkg{}/src/api/index{n}.js", n % 300)).collect();
+    let mut names: Vec<String> =
+        (0..9800).map(|n| format!("node_modules/pkg{}/src/api/index{n}.js", n % 300)).collect();
     names.extend((0..150).map(|n| format!("docs/page{n}.md")));
     let wanted: Vec<String> = (0..50).map(|n| format!("src/api/handler{n}.ts")).collect();
     names.extend(wanted.iter().cloned());
@@ -55,11 +56,17 @@ fn of_ten_thousand_names_those_that_the_task_is_about_are_seen() {
 #[test]
 fn an_error_in_the_middle_survives() {
     let mut lines: Vec<String> = (0..5000).map(|n| format!("   Compiling crate_{n} v1.0.{n}")).collect();
-    lines.insert(2500, "error[E0308]: mismatched types\n  --> src/lib.rs:4:5\n   |\n4  |     x\n   |     ^ expected `u8`".into());
+    lines.insert(
+        2500,
+        "error[E0308]: mismatched types\n  --> src/lib.rs:4:5\n   |\n4  |     x\n   |     ^ expected `u8`".into(),
+    );
     let mut data = json!(lines.join("\n"));
     cut(&mut data, 500, "").unwrap();
     let text = data.as_str().unwrap();
-    assert!(text.contains("mismatched types\n  --> src/lib.rs:4:5\n   |\n4  |     x\n   |     ^ expected `u8`"), "{text}");
+    assert!(
+        text.contains("mismatched types\n  --> src/lib.rs:4:5\n   |\n4  |     x\n   |     ^ expected `u8`"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -72,7 +79,8 @@ fn a_long_line_is_cut_in_pieces_and_says_where() {
 
 #[test]
 fn half_of_an_image_is_none() {
-    let mut data = json!({ "content": [{ "type": "binary", "media_type": "image/png", "base64": "A".repeat(100_000) }] });
+    let mut data =
+        json!({ "content": [{ "type": "binary", "media_type": "image/png", "base64": "A".repeat(100_000) }] });
     let truncation = cut(&mut data, 200, "").unwrap();
     assert_eq!(data["content"][0]["base64"], "");
     assert!(truncation.ranges.iter().any(|gap| gap.path == "/content/0/base64" && gap.to == 100_000));
@@ -107,7 +115,8 @@ fn is_part(part: &Value, whole: &Value) -> bool {
         (Value::String(part), Value::String(whole)) => {
             let mut from = 0;
             part.split("[…").enumerate().all(|(index, piece)| {
-                let piece = if index == 0 { piece } else { piece.split_once("left out …]").map_or("", |(_, rest)| rest) };
+                let piece =
+                    if index == 0 { piece } else { piece.split_once("left out …]").map_or("", |(_, rest)| rest) };
                 let piece = piece.trim_matches('\n');
                 whole[from..].find(piece).map(|at| from += at + piece.len()).is_some()
             })
