@@ -20,6 +20,7 @@ mod durability;
 mod embedding;
 mod gateway;
 mod hostile;
+mod manifests;
 mod processes;
 mod programs;
 mod properties;

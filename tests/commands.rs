@@ -7,7 +7,7 @@ use hermes_runtime::permission::target::path::Places;
 use hermes_runtime::permission::target::{self, Target};
 use hermes_runtime::registry::Tool;
 use hermes_runtime::registry::manifest::Effect;
-use hermes_runtime::registry::tool;
+use hermes_runtime::registry::tool::{self, Surroundings};
 use hermes_runtime::validation;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -76,7 +76,7 @@ const HARMLESS: [&str; 20] = [
 
 fn shipped(name: &str) -> Tool {
     let file = project().join("plugins/cli/tools").join(format!("{name}.toml"));
-    tool::parse(&file, &std::fs::read_to_string(&file).unwrap(), None).unwrap()
+    tool::parse(&file, &std::fs::read_to_string(&file).unwrap(), &Surroundings::default()).unwrap()
 }
 
 fn judged(tool: &Tool, args: Value) -> (Effect, Vec<Target>) {

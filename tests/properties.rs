@@ -7,7 +7,7 @@ use crate::support::house::{House, call};
 use hermes_runtime::Runtime;
 use hermes_runtime::call::{Arguments, Digest};
 use hermes_runtime::registry::Tool;
-use hermes_runtime::registry::tool;
+use hermes_runtime::registry::tool::{self, Surroundings};
 use hermes_runtime::validation;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ type = "object"
 "#;
 
 fn tool() -> Tool {
-    tool::parse(Path::new("probe.toml"), &format!("{TOOL}{INPUTS}"), None).unwrap()
+    tool::parse(Path::new("probe.toml"), &format!("{TOOL}{INPUTS}"), &Surroundings::default()).unwrap()
 }
 
 /// Arguments that are valid as they are.

@@ -68,6 +68,8 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
             // Cargo marks its folder; a folder of sources may have the same name.
             true if path.join("CACHEDIR.TAG").is_file() || (name.starts_with('.') && name != ".ci") => {}
             true => walk(&path, found),
+            // Where a checkout has its own folder, git keeps the way to its store in a file.
+            false if name == ".git" => {}
             false => found.push(path),
         }
     }

@@ -93,7 +93,11 @@ fn show(tool: &Tool, format: Format) {
             }
             output::line(&format!("effect    {:?}", tool.effect.kind).to_lowercase());
             output::line(&format!("risk      {:?}", tool.risk_level).to_lowercase());
-            output::line(&format!("adapter   {}\ndigest    {}", tool.adapter, tool.digest));
+            for backend in &tool.backends {
+                let endpoint = backend.endpoint.as_ref().map(|endpoint| format!(" at {endpoint}")).unwrap_or_default();
+                output::line(&format!("adapter   {}{}", printable(&backend.adapter), printable(&endpoint)));
+            }
+            output::line(&format!("digest    {}", tool.digest));
         }
     }
 }

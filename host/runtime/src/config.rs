@@ -4,7 +4,8 @@
 
 use crate::document::{self, Fault, Faults};
 pub use crate::settings::{
-    Access, ApprovalSettings, Ceiling, Completion, Grant, ProcessSettings, ResultSettings, Role, Situations,
+    Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, Grant, ProcessSettings, ResultSettings, Role,
+    Situations,
 };
 use crate::settings::{CeilingKey, WrittenProcess};
 use serde::{Deserialize, Serialize};
@@ -344,6 +345,16 @@ fn complete(known: &mut Completion, new: Completion) {
     known.network |= new.network;
     known.disabled |= new.disabled;
     known.required_roles = new.required_roles.or(known.required_roles.take());
+    known.target = new.target.or(known.target.take());
+    known.labels.extend(new.labels);
+    known.effect = new.effect.or(known.effect.take());
+    let (old, new) = (known.backend.take(), new.backend);
+    known.backend = match (old, new) {
+        (Some(old), Some(new)) => {
+            Some(BackendCompletion { arguments: new.arguments.or(old.arguments), result: new.result.or(old.result) })
+        }
+        (old, new) => new.or(old),
+    };
 }
 
 fn note_origins(source: &Source, config: &Config, origins: &mut BTreeMap<String, Origin>) {

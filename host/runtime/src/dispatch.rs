@@ -1,7 +1,7 @@
 //! The spine: seven lines, one a step, and one record on every exit.
 
 use crate::adapter::plugin::{self, Embedded, Plugin};
-use crate::adapter::{self, Adapter, Adapters};
+use crate::adapter::{self, Adapter, Adapters, Route};
 use crate::call::{Call, Digest};
 use crate::config::Config;
 use crate::document::Fault;
@@ -13,6 +13,7 @@ use crate::permission::approval::Approver;
 use crate::permission::target::path::Places;
 use crate::permission::{self, Authority};
 use crate::record::Facts;
+use crate::registry::running::Backend;
 use crate::registry::{self, Registry, Tool, admin};
 use crate::result::relevance::Weights;
 use crate::result::truncate::Measure;
@@ -21,7 +22,7 @@ use crate::sandbox::{self, Execution, Run, Sandbox};
 use crate::trail::{Trail, TrailStart};
 use crate::validation;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -112,7 +113,7 @@ impl Runtime {
         }
         let tool = trail.step(Step::Registry, found)?;
         describe_tool(tool, trail, metadata);
-        let adapter = trail.step(Step::Adapter, adapter::route(&self.adapters, tool))?;
+        let Route { adapter, backend } = trail.step(Step::Adapter, adapter::route(&self.adapters, tool))?;
         describe_adapter(adapter, trail, metadata);
         let longest = Duration::from_millis(self.config.ceiling.timeout_ms);
         let preview = || validation::judge(tool, &call.args, longest);
@@ -126,22 +127,24 @@ impl Runtime {
             trail.refuse_if_failing()?;
             trail.intent(Vec::new()).await?;
         }
-        let execution = sandbox::execute(&self.sandbox, grant, args, self.run(call, tool, &metadata.call_id)).await;
-        self.shape((call, &asked), tool, execution, trail, metadata)
+        let execution =
+            sandbox::execute(&self.sandbox, grant, args, self.run(call, tool, backend, &metadata.call_id)).await;
+        self.shape((call, &asked), tool, backend, execution, trail, metadata)
     }
 
     fn authority(&self) -> Authority<'_> {
         Authority { places: &self.places, settings: &self.config.approval, approver: self.approver.as_deref() }
     }
 
-    fn run<'a>(&self, call: &'a Call, tool: &'a Tool, call_id: &'a str) -> Run<'a> {
-        Run { tool, call_id, task: call.situation.task.as_deref(), progress: call.progress.clone() }
+    fn run<'a>(&self, call: &'a Call, tool: &'a Tool, backend: &'a Backend, call_id: &'a str) -> Run<'a> {
+        Run { tool, backend, call_id, task: call.situation.task.as_deref(), progress: call.progress.clone() }
     }
 
     fn shape(
         &self,
         (call, asked): (&Call, &str),
         tool: &Tool,
+        backend: &Backend,
         execution: Execution,
         trail: &mut Trail,
         metadata: &mut Metadata,
@@ -156,12 +159,12 @@ impl Runtime {
         let measure = Measure { budget_tokens, texts: &texts, weights: &self.weights };
         match trail.step(Step::Sandbox, outcome) {
             Ok(output) => {
-                let shaped = result::shape(tool, output, measure);
+                let shaped = result::shape(tool, backend, output, measure);
                 trail.step(Step::Result, Ok(()))?;
                 Ok(note_shape(shaped, metadata))
             }
             Err(error) => {
-                let data = partial.map(|output| note_shape(result::shape(tool, output, measure), metadata));
+                let data = partial.map(|output| note_shape(result::shape(tool, backend, output, measure), metadata));
                 Err(Failed { error, data: data.unwrap_or_default() })
             }
         }
@@ -213,8 +216,10 @@ impl Runtime {
         let (plugins, mut faults) = read_plugins(&config, embedded);
         let mut adapters = Adapters::default();
         let mut manifests = Vec::new();
+        let mut reasons = BTreeMap::new();
         for plugin in plugins.into_iter().filter(|plugin| can_serve(plugin, &config)) {
             faults.extend(load_adapter(&sandbox, &plugin, &mut adapters));
+            reasons.extend(plugin.adapter.declared_reasons());
             manifests.extend(plugin.tools);
         }
         for folder in &config.tool_folders {
@@ -223,7 +228,7 @@ impl Runtime {
                 Err(fault) => faults.push(fault),
             }
         }
-        let (registry, found) = admin::load(&manifests, &config.completions);
+        let (registry, found) = admin::load(&manifests, &config.completions, &reasons);
         faults.extend(found);
         Ok(Runtime {
             config,

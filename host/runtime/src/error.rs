@@ -171,6 +171,33 @@ kinds! {
     Trap = "trap", 507, 9, Guest, false;
 }
 
+/// The reasons of failures that the runtime and its capabilities know, in snake case. Components may declare more in
+/// their `adapter.toml`.
+pub const REASONS: &[&str] = &[
+    "already_exists",
+    "changed",
+    "connection_lost",
+    "directory_not_found",
+    "element_unreachable",
+    "invalid_argument",
+    "io",
+    "is_a_directory",
+    "layer_missing",
+    "no_space",
+    "nonzero_exit",
+    "not_a_directory",
+    "not_a_program",
+    "not_a_regular_file",
+    "not_found",
+    "page_load_failed",
+    "path_out_of_bounds",
+    "permission_denied",
+    "program_not_found",
+    "protocol_error",
+    "read_only",
+    "signal",
+];
+
 impl Kind {
     /// Finds a kind by name, in any case.
     pub fn by_name(name: &str) -> Option<Kind> {

@@ -2,6 +2,8 @@
 //! from.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A directory that tools may reach.
@@ -225,8 +227,32 @@ pub struct Completion {
     /// Added to the manifest's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied_roles: Vec<String>,
+    /// Replaces what the manifest says about what is acted on, in the same words; the registry checks them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Value>,
+    /// What is known about targets, by pattern with `*`: words such as `production`, `personal` or `secret`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, Vec<String>>,
+    /// Replaces what the manifest says about what a call does, in the same words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Value>,
+    /// Replaces the templates of the manifest's backends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<BackendCompletion>,
     /// Lets the programs that it starts use the network, in calls that do not only read.
     pub network: bool,
     /// Takes the tool out of service.
     pub disabled: bool,
+}
+
+/// What configuration adds to the backends of a tool's manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BackendCompletion {
+    /// What backends get instead of the call's arguments; see `registry::template`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Map<String, Value>>,
+    /// What the caller gets instead of a backend's facts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Map<String, Value>>,
 }

@@ -5,6 +5,7 @@ pub mod plugin;
 use crate::call::Digest;
 use crate::error::{Error, Kind, Step};
 use crate::registry::Tool;
+use crate::registry::running::Backend;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -32,21 +33,37 @@ pub struct Adapters {
     failed: HashMap<String, String>,
 }
 
-/// Finds the adapter of a tool.
+/// The way that a call takes: one of the tool's backends, and the adapter that runs it.
+#[derive(Clone, Copy, Debug)]
+pub struct Route<'a> {
+    /// The adapter.
+    pub adapter: &'a Arc<Adapter>,
+    /// The backend.
+    pub backend: &'a Backend,
+}
+
+/// Finds the way to a tool.
 ///
 /// # Errors
 /// `no_adapter` that says what differs: no adapter has the name, or the one that has it could not be loaded.
-pub fn route<'a>(adapters: &'a Adapters, tool: &Tool) -> Result<&'a Arc<Adapter>, Error> {
-    adapters.by_name.get(&tool.adapter).ok_or_else(|| no_adapter(adapters, tool))
+pub fn route<'a>(adapters: &'a Adapters, tool: &'a Tool) -> Result<Route<'a>, Error> {
+    let ways = tool.backends.iter();
+    let found = ways.filter_map(|backend| Some(Route { adapter: adapters.by_name.get(&backend.adapter)?, backend }));
+    found.into_iter().next().ok_or_else(|| no_adapter(adapters, tool))
 }
 
 fn no_adapter(adapters: &Adapters, tool: &Tool) -> Error {
-    let name = &tool.adapter;
-    let error = |message| Error::new(Step::Adapter, Kind::NoAdapter, message);
+    let missing: Vec<String> = tool.backends.iter().map(|backend| what_is_missing(adapters, tool, backend)).collect();
+    Error::new(Step::Adapter, Kind::NoAdapter, missing.join("; "))
+        .hint("the operator installs the plugin that declares this name in its `adapter.toml`")
+}
+
+fn what_is_missing(adapters: &Adapters, tool: &Tool, backend: &Backend) -> String {
+    let name = &backend.adapter;
+    let endpoint = backend.endpoint.as_ref().map(|endpoint| format!(" for `{endpoint}`")).unwrap_or_default();
     match adapters.failed.get(name) {
-        Some(why) => error(format!("the adapter `{name}` of tool `{}` cannot be used: {why}", tool.name)),
-        None => error(format!("no adapter is called `{name}`, which tool `{}` wants", tool.name))
-            .hint("the operator installs the plugin that declares this name in its `adapter.toml`"),
+        Some(why) => format!("the adapter `{name}` of tool `{}` cannot be used: {why}", tool.name),
+        None => format!("no adapter is called `{name}`, which tool `{}` wants{endpoint}", tool.name),
     }
 }
 

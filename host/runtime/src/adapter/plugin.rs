@@ -4,8 +4,10 @@
 
 use crate::document::{self, Fault, Faults};
 use crate::registry::admin::{self, ManifestText};
+use crate::registry::source;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Largest component that is read, in bytes.
@@ -35,6 +37,14 @@ pub struct AdapterManifest {
     /// The reasons of failures that it declares, beside the runtime's own.
     #[serde(default)]
     pub reasons: Vec<String>,
+}
+
+impl AdapterManifest {
+    /// The reasons of failures that it declares, by each of its names.
+    pub fn declared_reasons(&self) -> impl Iterator<Item = (String, BTreeSet<String>)> {
+        let names = std::iter::once(&self.name).chain(&self.names);
+        names.map(|name| (name.clone(), self.reasons.iter().cloned().collect()))
+    }
 }
 
 /// A plugin that was read and not yet loaded.
@@ -68,7 +78,9 @@ pub fn read_embedded(embedded: &Embedded) -> Result<Plugin, Faults> {
     let adapter: AdapterManifest = document::from_toml(&file, &String::from_utf8_lossy(bytes))?;
     let component = find(&adapter.component)
         .ok_or_else(|| Fault::whole(&file, format!("the component `{}` is not there", adapter.component.display())))?;
-    let is_manifest = |path: &str| path.starts_with("tools/") && path.ends_with(".toml");
+    let is_manifest = |path: &str| {
+        path.starts_with("tools/") && source::ENDINGS.iter().any(|ending| path.ends_with(&format!(".{ending}")))
+    };
     let tools = embedded.files.iter().filter(|(path, _)| is_manifest(path)).map(|(path, bytes)| ManifestText {
         file: folder.join(path),
         text: String::from_utf8_lossy(bytes).into_owned(),

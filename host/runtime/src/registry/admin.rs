@@ -3,11 +3,12 @@
 #![expect(clippy::disallowed_methods, reason = "the registry reads the folders of manifests")]
 
 use super::Registry;
-use super::tool::{self, Tool};
+use super::source;
+use super::tool::{self, Surroundings, Tool};
 use crate::config::Completion;
 use crate::document::{Fault, Faults};
-use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,12 +21,17 @@ pub struct ManifestText {
     pub text: String,
 }
 
-/// Reads all manifests. The registry has the good ones; the faults are those of all others.
-pub fn load(manifests: &[ManifestText], completions: &BTreeMap<String, Completion>) -> (Registry, Vec<Fault>) {
+/// Reads all manifests. The registry has the good ones; the faults are those of all others. `reasons` are those that
+/// components declare, by each name of their adapter.
+pub fn load(
+    manifests: &[ManifestText],
+    completions: &BTreeMap<String, Completion>,
+    reasons: &BTreeMap<String, BTreeSet<String>>,
+) -> (Registry, Vec<Fault>) {
     let mut registry = Registry::default();
     let mut faults = Vec::new();
     for ManifestText { file, text } in manifests {
-        match parse_with_completion(file, text, completions) {
+        match parse_with_completion(file, text, completions, reasons) {
             Ok(tool) => faults.extend(insert(&mut registry, Arc::new(tool), file, text, completions)),
             Err(Faults(found)) => faults.extend(found),
         }
@@ -42,10 +48,16 @@ fn unknown_completion(registry: &Registry, name: &str) -> Option<Fault> {
     (!known).then(|| Fault::whole(Path::new("configuration"), format!("`[tools.{name}]` names no tool")).hint(hint))
 }
 
-fn parse_with_completion(file: &Path, text: &str, completions: &BTreeMap<String, Completion>) -> Result<Tool, Faults> {
-    let tool = tool::parse(file, text, None)?;
+fn parse_with_completion(
+    file: &Path,
+    text: &str,
+    completions: &BTreeMap<String, Completion>,
+    reasons: &BTreeMap<String, BTreeSet<String>>,
+) -> Result<Tool, Faults> {
+    let alone = Surroundings { completion: None, reasons: Some(reasons) };
+    let tool = tool::parse(file, text, &alone)?;
     match completions.get(&*tool.name) {
-        Some(completion) => tool::parse(file, text, Some(completion)),
+        Some(completion) => tool::parse(file, text, &Surroundings { completion: Some(completion), ..alone }),
         None => Ok(tool),
     }
 }
@@ -77,7 +89,7 @@ fn insert(
     None
 }
 
-/// Reads the manifests of a folder: every `*.toml` in it, sorted by name.
+/// Reads the manifests of a folder: every TOML and YAML file in it, sorted by name.
 pub fn read_folder(folder: &Path) -> Result<Vec<ManifestText>, Fault> {
     let unreadable = |error: std::io::Error| {
         Fault::whole(folder, format!("the folder of tools cannot be read: {error}"))
@@ -88,7 +100,9 @@ pub fn read_folder(folder: &Path) -> Result<Vec<ManifestText>, Fault> {
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()
         .map_err(unreadable)?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    let is_manifest =
+        |file: &PathBuf| file.extension().is_some_and(|ending| source::ENDINGS.iter().any(|known| ending == *known));
+    files.retain(is_manifest);
     files.sort();
     files
         .into_iter()

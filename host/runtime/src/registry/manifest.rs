@@ -1,11 +1,22 @@
-//! What may stand in a tool's manifest? The file as its author wrote it, TOML in, unknown keys refused. Must not check
-//! what the words mean; `tool.rs` does.
+//! What may stand in a tool's manifest? The file as its author wrote it, TOML or YAML, unknown keys refused. Must not
+//! check what the words mean; `tool.rs` does.
 
+mod about;
+mod list;
+mod running;
+
+pub use about::{EvolutionStats, MetadataManifest, Moment, RankingManifest, ResultManifest, WhatIsKept};
+pub use list::OneOrMany;
+pub use running::{
+    Backend, BackoffStrategy, HealthCheckManifest, LimitsManifest, RateLimitManifest, RetryPolicy, TimeoutArgument,
+    TimeoutUnit,
+};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// A manifest file: one tool under the key `tool`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestFile {
     /// The tool.
@@ -13,7 +24,7 @@ pub struct ManifestFile {
 }
 
 /// A tool as written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolManifest {
     /// What agents call it: letters, digits, `_`, `-` and `.`.
@@ -37,35 +48,51 @@ pub struct ToolManifest {
     /// The facts of the result, one by one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<OutputField>,
+    /// The facts of the result as one JSON Schema (2020-12), instead of `outputs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
     /// Who may call it.
     pub permissions: Permissions,
     /// What calling it does. Undeclared counts as destructive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<WrittenEffect>,
-    /// Which argument names what is acted on.
+    /// Which arguments name what is acted on: one, or a list of them.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub target: OneOrMany<Target>,
+    /// How often each caller may call it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<Target>,
+    pub rate_limit: Option<RateLimitManifest>,
     /// One attempt, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// The whole call from its intent on, in milliseconds: all attempts and the waits between them. Without it, what
+    /// they can take together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
     /// The argument that says how long one attempt may take; `timeout_seconds` where that input exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_argument: Option<TimeoutArgument>,
+    /// Which failures are tried again, and how.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_policy: Option<RetryPolicy>,
     /// What one attempt may use up.
     #[serde(default)]
     pub limits: LimitsManifest,
-    /// What runs it.
-    pub backend: Backend,
+    /// What runs it: one, or a list of which the first that is fit is preferred.
+    pub backend: OneOrMany<Backend>,
+    /// How it is found out whether its backends work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health_check: Option<HealthCheckManifest>,
     /// How its results are shaped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ResultManifest>,
     /// Facts for people; decide nothing.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub metadata: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<MetadataManifest>,
 }
 
 /// One argument.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
     /// Its key.
@@ -97,7 +124,7 @@ pub struct Input {
 }
 
 /// The type of an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InputType {
     /// Text.
@@ -117,7 +144,7 @@ pub enum InputType {
 }
 
 /// Rules for an argument.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InputRules {
     /// Fewest characters or items.
@@ -138,7 +165,7 @@ pub struct InputRules {
 }
 
 /// What a text argument is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     /// Free text that passes byte for byte.
@@ -148,7 +175,7 @@ pub enum Format {
 }
 
 /// One fact of a result.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutputField {
     /// Its key in `data`.
@@ -162,7 +189,7 @@ pub struct OutputField {
 }
 
 /// Who may call a tool.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Permissions {
     /// The roles that may. Nobody, if empty.
@@ -179,7 +206,7 @@ pub struct Permissions {
 }
 
 /// How much harm a call of a tool can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RiskLevel {
     /// 0 points.
@@ -204,6 +231,16 @@ pub enum RequiresApproval {
     Always,
 }
 
+impl JsonSchema for RequiresApproval {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RequiresApproval".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "enum": [true, false, "always"] })
+    }
+}
+
 impl Serialize for RequiresApproval {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -226,7 +263,7 @@ impl<'de> Deserialize<'de> for RequiresApproval {
 }
 
 /// What calling a tool does to the world, as written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WrittenEffect {
     /// Reads, writes or destroys; or it depends on the target.
@@ -243,7 +280,7 @@ pub struct WrittenEffect {
 }
 
 /// What calling a tool does, as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WrittenEffectKind {
     /// Nothing.
@@ -257,7 +294,7 @@ pub enum WrittenEffectKind {
 }
 
 /// What calling a tool does to the world, at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EffectManifest {
     /// Reads, writes or destroys.
@@ -275,7 +312,7 @@ fn yes() -> bool {
 }
 
 /// What calling a tool does to what it acts on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Nothing.
@@ -287,7 +324,7 @@ pub enum Effect {
 }
 
 /// Which argument names what is acted on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// The argument's name.
@@ -300,7 +337,7 @@ pub struct Target {
 }
 
 /// How the argument that names a target is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetSyntax {
     /// A virtual path.
@@ -311,68 +348,8 @@ pub enum TargetSyntax {
     Shell,
     /// A program and its arguments.
     Argv,
-}
-
-/// The argument by which a caller says how long one attempt may take.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TimeoutArgument {
-    /// Its name.
-    pub name: String,
-    /// What it counts.
-    pub unit: TimeoutUnit,
-}
-
-/// What a time is counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TimeoutUnit {
-    /// Seconds.
-    Seconds,
-    /// Thousandths of them.
-    Milliseconds,
-}
-
-/// What one attempt may use up. What is left out is the runtime's default, and nothing exceeds its ceiling.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LimitsManifest {
-    /// Units of fuel, about one for each WebAssembly instruction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fuel: Option<u64>,
-    /// Sum of all linear memories, in MiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_mb: Option<u64>,
-    /// What it may return, in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_bytes: Option<u64>,
-    /// What it may log, in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log_bytes: Option<u64>,
-    /// Calls to the host.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub host_calls: Option<u64>,
-}
-
-/// What runs a tool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Backend {
-    /// The kind of backend, for people.
-    #[serde(rename = "type")]
-    pub type_: String,
-    /// The name of the adapter, one of those that its `adapter.toml` declares.
-    pub adapter: String,
-    /// What the component calls the tool, if that is not the tool's own name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-}
-
-/// How a tool's results are shaped.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ResultManifest {
-    /// Tokens that a result may have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub budget_tokens: Option<u32>,
+    /// An absolute URL.
+    Url,
+    /// SQL text: every statement in it is looked at.
+    Sql,
 }

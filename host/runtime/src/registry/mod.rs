@@ -3,7 +3,10 @@
 pub mod admin;
 pub mod forms;
 pub mod manifest;
+pub mod running;
 pub mod schema;
+pub mod source;
+pub mod template;
 pub mod tool;
 
 use crate::document::{excerpt, nearest_many};

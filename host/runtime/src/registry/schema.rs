@@ -40,24 +40,55 @@ impl std::fmt::Debug for InputSchema {
     }
 }
 
-/// Compiles the arguments of a manifest. The problems are sentences that name the argument.
+/// The compiled form of a tool's facts.
+pub struct OutputSchema {
+    /// The schema as its author wrote it.
+    pub json: Value,
+    /// The same, compiled.
+    pub validator: jsonschema::Validator,
+}
+
+impl std::fmt::Debug for OutputSchema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OutputSchema").field("json", &self.json).finish_non_exhaustive()
+    }
+}
+
+/// Compiles the schema of a manifest's result, if it has one.
+pub fn compile_output(manifest: &ToolManifest) -> Result<Option<OutputSchema>, (String, String)> {
+    let at = |why: &str| ("/tool/output_schema".to_owned(), why.to_owned());
+    match &manifest.output_schema {
+        None => Ok(None),
+        Some(_) if !manifest.outputs.is_empty() => Err(at("`outputs` and `output_schema` exclude each other")),
+        Some(json) => {
+            let validator = validator(json).map_err(|why| at(&why))?;
+            Ok(Some(OutputSchema { json: json.clone(), validator }))
+        }
+    }
+}
+
+fn validator(json: &Value) -> Result<jsonschema::Validator, String> {
+    jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .with_pattern_options(jsonschema::PatternOptions::regex())
+        .offline()
+        .build(json)
+        .map_err(|error| format!("the schema is wrong: {error}"))
+}
+
+/// Compiles the arguments of a manifest. The problems are sentences that name the argument, each with its place.
 pub fn compile(manifest: &ToolManifest) -> Result<InputSchema, Vec<(String, String)>> {
     let (json, fields) = match &manifest.input_schema {
         Some(schema) if manifest.inputs.is_empty() => (schema.clone(), fields_of_schema(schema)),
         Some(_) => {
-            return Err(vec![("input_schema".into(), "`inputs` and `input_schema` exclude each other".into())]);
+            return Err(vec![("/tool/input_schema".into(), "`inputs` and `input_schema` exclude each other".into())]);
         }
         None => from_inputs(&manifest.inputs)?,
     };
     if json.get("type").is_some_and(|type_| type_ != "object") {
-        return Err(vec![("input_schema".into(), "the arguments of a tool are a JSON object".into())]);
+        return Err(vec![("/tool/input_schema".into(), "the arguments of a tool are a JSON object".into())]);
     }
-    let validator = jsonschema::options()
-        .with_draft(jsonschema::Draft::Draft202012)
-        .with_pattern_options(jsonschema::PatternOptions::regex())
-        .offline()
-        .build(&json)
-        .map_err(|error| vec![("input_schema".into(), format!("the schema is wrong: {error}"))])?;
+    let validator = validator(&json).map_err(|why| vec![("/tool/input_schema".into(), why)])?;
     Ok(InputSchema { json, validator, fields, listed: manifest.input_schema.is_none() })
 }
 
@@ -67,13 +98,14 @@ fn from_inputs(inputs: &[Input]) -> Result<(Value, Fields), Vec<(String, String)
     let mut properties = Map::new();
     let mut fields = Fields::new();
     let mut problems = Vec::new();
-    for input in inputs {
+    for (index, input) in inputs.iter().enumerate() {
+        let at = format!("/tool/inputs/{index}/name");
         match field(input) {
             Ok(field) if !fields.contains_key(&input.name) => {
                 fields.insert(input.name.clone(), field);
             }
-            Ok(_) => problems.push((input.name.clone(), format!("input `{}` stands there twice", input.name))),
-            Err(found) => problems.extend(found.into_iter().map(|problem| (input.name.clone(), problem))),
+            Ok(_) => problems.push((at, format!("input `{}` stands there twice", input.name))),
+            Err(found) => problems.extend(found.into_iter().map(|problem| (at.clone(), problem))),
         }
         properties.insert(input.name.clone(), property(input));
     }

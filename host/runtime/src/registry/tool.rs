@@ -3,14 +3,16 @@
 
 use super::forms::Forms;
 use super::manifest::{
-    Effect, EffectManifest, InputType, LimitsManifest, ManifestFile, OutputField, RequiresApproval, RiskLevel, Target,
-    TargetSyntax, TimeoutArgument, TimeoutUnit, ToolManifest, WrittenEffect, WrittenEffectKind,
+    Effect, EffectManifest, InputType, LimitsManifest, OneOrMany, OutputField, RankingManifest, RequiresApproval,
+    RiskLevel, Target, TargetSyntax, TimeoutArgument, TimeoutUnit, ToolManifest, WrittenEffect, WrittenEffectKind,
 };
+use super::running::{self, Backend, HealthCheck, RateLimit, Retry};
 use super::schema::{self, InputSchema};
+use super::source;
 use crate::call::Digest;
 use crate::config::Completion;
 use crate::document::{self, Fault, Faults, is_deceptive};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +31,8 @@ pub struct Tool {
     pub aliases: Vec<String>,
     /// Semantic version.
     pub version: Arc<str>,
+    /// The same, to be compared.
+    pub semver: semver::Version,
     /// What it does.
     pub description: String,
     /// For people who look for a tool.
@@ -37,6 +41,8 @@ pub struct Tool {
     pub input: InputSchema,
     /// The facts of its result.
     pub outputs: Vec<OutputField>,
+    /// The facts of its result as a schema, if its author gave one.
+    pub output_schema: Option<schema::OutputSchema>,
     /// Roles that may call it.
     pub required_roles: BTreeSet<String>,
     /// Roles that may not.
@@ -51,12 +57,20 @@ pub struct Tool {
     pub read_only: Option<Forms>,
     /// Whether its programs may use the network.
     pub network: bool,
-    /// Which argument names what is acted on.
-    pub target: Option<Target>,
-    /// The adapter that runs it.
-    pub adapter: String,
-    /// What the adapter's component calls it.
-    pub name_in_component: String,
+    /// Which arguments name what is acted on.
+    pub targets: Vec<Target>,
+    /// What configuration says about targets: patterns with `*`, each with words such as `production` or `personal`.
+    pub labels: Vec<(String, Vec<String>)>,
+    /// What can run it, the preferred one first. There is at least one.
+    pub backends: Vec<Backend>,
+    /// How it is found out whether they work.
+    pub health_check: Option<HealthCheck>,
+    /// How often each caller may call it.
+    pub rate_limit: Option<RateLimit>,
+    /// Which failures are tried again.
+    pub retry: Option<Retry>,
+    /// How long a whole call may take, if its author says so; see [`Tool::longest_call`].
+    pub deadline: Option<Duration>,
     /// How long one attempt may take.
     pub timeout: Option<Duration>,
     /// The argument that says so for one call.
@@ -65,71 +79,146 @@ pub struct Tool {
     pub limits: LimitsManifest,
     /// Tokens that a result may have.
     pub budget_tokens: Option<u32>,
+    /// What is looked at when the parts of a result are ranked.
+    pub ranking: Option<RankingManifest>,
     /// Digest of the manifest's text and of what configuration added to it.
     pub digest: Digest,
     /// The manifest, for people.
     pub manifest: ToolManifest,
 }
 
-/// Reads one manifest and checks it.
-pub fn parse(file: &Path, text: &str, completion: Option<&Completion>) -> Result<Tool, Faults> {
-    let manifest = document::from_toml::<ManifestFile>(file, text)?.tool;
-    check(manifest, completion, Digest::of_parts([text.as_bytes(), format!("{completion:?}").as_bytes()]))
-        .map_err(|found| Faults(found.into_iter().map(|(key, why)| Fault::at_key(file, text, &key, why)).collect()))
+/// What a manifest is held against besides itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Surroundings<'a> {
+    /// What configuration adds to the tool.
+    pub completion: Option<&'a Completion>,
+    /// The reasons of failures that components declare, by each name of their adapter.
+    pub reasons: Option<&'a BTreeMap<String, BTreeSet<String>>>,
 }
 
-/// Checks a manifest. Each problem comes with the word of the manifest that it is about.
+impl Tool {
+    /// How long a whole call may take when one attempt may take so long: what its author says, or all attempts and the
+    /// waits between them.
+    pub fn longest_call(&self, attempt: Duration) -> Duration {
+        let retries = self.retry.as_ref().map_or(0, |retry| retry.max_retries);
+        let waits = self.retry.as_ref().map_or(Duration::ZERO, Retry::waits);
+        self.deadline.unwrap_or_else(|| attempt.saturating_mul(retries.saturating_add(1)).saturating_add(waits))
+    }
+
+    /// The words that configuration says about a target.
+    pub fn labels_of<'a>(&'a self, target: &str) -> impl Iterator<Item = &'a str> {
+        let fits = self.labels.iter().filter(|(pattern, _)| crate::config::matches_pattern(pattern, target));
+        let fits: Vec<&'a Vec<String>> = fits.map(|(_, words)| words).collect();
+        fits.into_iter().flatten().map(String::as_str)
+    }
+}
+
+/// Reads one manifest and checks it.
+pub fn parse(file: &Path, text: &str, surroundings: &Surroundings<'_>) -> Result<Tool, Faults> {
+    let manifest = source::read(file, text)?.tool;
+    let digest = Digest::of_parts([text.as_bytes(), format!("{:?}", surroundings.completion).as_bytes()]);
+    check(manifest, surroundings, digest).map_err(|found| {
+        let fault = |(at, why): (String, String)| match at.strip_prefix("configuration ") {
+            Some(at) => Fault::whole(Path::new("configuration"), format!("{}: {why}", at.replace('/', "."))),
+            None => source::fault_at(file, text, &at, why),
+        };
+        Faults(found.into_iter().map(fault).collect())
+    })
+}
+
+/// Checks a manifest. Each problem comes with its place in the file, as a JSON Pointer.
 fn check(
     manifest: ToolManifest,
-    completion: Option<&Completion>,
+    surroundings: &Surroundings<'_>,
     digest: Digest,
 ) -> Result<Tool, Vec<(String, String)>> {
     let default = Completion::default();
-    let completion = completion.unwrap_or(&default);
+    let completion = surroundings.completion.unwrap_or(&default);
+    let completed = |place: &str, is_completed: bool| match is_completed {
+        true => format!("configuration tools/{}/{place}", manifest.name),
+        false => format!("/tool/{place}"),
+    };
     let mut problems = words(&manifest);
-    problems.extend(target(&manifest));
+    let mut unreadable = |place: &str, error: serde_json::Error| {
+        problems.push((completed(place, true), error.to_string()));
+    };
+    let other_targets: Option<OneOrMany<Target>> = read_setting(&completion.target).unwrap_or_else(|error| {
+        unreadable("target", error);
+        None
+    });
+    let other_effect: Option<WrittenEffect> = read_setting(&completion.effect).unwrap_or_else(|error| {
+        unreadable("effect", error);
+        None
+    });
+    let written_targets = other_targets.as_ref().unwrap_or(&manifest.target);
+    let written_effect = other_effect.as_ref().or(manifest.effect.as_ref());
+    for target in written_targets.iter() {
+        let why = target_problem(&manifest, target);
+        problems.extend(why.map(|why| (completed("target", completion.target.is_some()), why)));
+    }
     problems.extend(timeout_argument(&manifest));
-    let read_only = read_only(&manifest).unwrap_or_else(|problem| {
-        problems.push(problem);
+    let read_only = read_only(written_effect, &written_targets.0).unwrap_or_else(|why| {
+        problems.push((completed("effect", completion.effect.is_some()), why));
+        None
+    });
+    let declared = surroundings.reasons.into_iter().flat_map(|reasons| {
+        manifest.backend.iter().filter_map(|backend| reasons.get(&backend.adapter)).flatten().cloned()
+    });
+    let retry = running::retry(&manifest, &declared.collect(), &mut problems);
+    let rate_limit = running::rate_limit(&manifest, &mut problems);
+    let health_check = running::health_check(&manifest, &mut problems);
+    let backends = running::backends(&manifest, completion.backend.as_ref(), &mut problems);
+    let output_schema = schema::compile_output(&manifest).unwrap_or_else(|found| {
+        problems.push(found);
         None
     });
     let input = match schema::compile(&manifest) {
-        Ok(input) => input,
+        Ok(input) => Some(input),
         Err(found) => {
             problems.extend(found);
-            return Err(problems);
+            None
         }
     };
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    let semver = semver::Version::parse(&manifest.version);
+    let (Some(input), Ok(semver), true) = (input, semver, problems.is_empty()) else { return Err(problems) };
     let permissions = &manifest.permissions;
     let required = completion.required_roles.as_ref().unwrap_or(&permissions.required_roles);
     Ok(Tool {
         name: manifest.name.as_str().into(),
         aliases: manifest.aliases.iter().chain(&completion.aliases).cloned().collect(),
         version: manifest.version.as_str().into(),
+        semver,
         description: manifest.description.clone(),
         category: manifest.category.clone(),
         input,
         outputs: manifest.outputs.clone(),
+        output_schema,
         required_roles: required.iter().cloned().collect(),
         denied_roles: permissions.denied_roles.iter().chain(&completion.denied_roles).cloned().collect(),
         risk_level: permissions.risk_level,
         requires_approval: permissions.requires_approval,
-        effect: manifest.effect.as_ref().map_or(UNDECLARED, at_most),
+        effect: written_effect.map_or(UNDECLARED, at_most),
         read_only,
         network: completion.network,
-        target: manifest.target.clone(),
-        adapter: manifest.backend.adapter.clone(),
-        name_in_component: manifest.backend.tool.clone().unwrap_or_else(|| manifest.name.clone()),
+        targets: written_targets.0.clone(),
+        labels: completion.labels.clone().into_iter().collect(),
+        backends,
+        health_check,
+        rate_limit,
+        retry,
+        deadline: manifest.deadline_ms.map(Duration::from_millis),
         timeout: manifest.timeout_ms.map(Duration::from_millis),
         timeout_argument: manifest.timeout_argument.clone().or_else(|| usual_timeout_argument(&manifest)),
         limits: manifest.limits.clone(),
         budget_tokens: manifest.result.as_ref().and_then(|result| result.budget_tokens),
+        ranking: manifest.result.as_ref().and_then(|result| result.ranking.clone()),
         digest,
         manifest,
     })
+}
+
+fn read_setting<T: serde::de::DeserializeOwned>(setting: &Option<serde_json::Value>) -> serde_json::Result<Option<T>> {
+    setting.as_ref().map(T::deserialize).transpose()
 }
 
 /// A tool that does not say what it does can do anything.
@@ -145,20 +234,16 @@ fn at_most(effect: &WrittenEffect) -> EffectManifest {
     EffectManifest { kind, idempotent: effect.idempotent, open_world: effect.open_world }
 }
 
-fn read_only(manifest: &ToolManifest) -> Result<Option<Forms>, (String, String)> {
-    let Some(effect) = &manifest.effect else { return Ok(None) };
-    let problem = |why: &str| Err(("read_only".to_owned(), why.to_owned()));
-    let has_commands = manifest
-        .target
-        .as_ref()
-        .is_some_and(|target| matches!(target.syntax, TargetSyntax::Shell | TargetSyntax::Argv));
+fn read_only(effect: Option<&WrittenEffect>, targets: &[Target]) -> Result<Option<Forms>, String> {
+    let Some(effect) = effect else { return Ok(None) };
+    let problem = |why: &str| Err(why.to_owned());
+    let is_command = |target: &Target| matches!(target.syntax, TargetSyntax::Shell | TargetSyntax::Argv);
+    let has_commands = !targets.is_empty() && targets.iter().all(is_command);
     match (effect.kind, effect.read_only.is_empty()) {
         (WrittenEffectKind::ByTarget, _) if !has_commands => {
             problem("an effect `by_target` needs a target whose syntax is `shell` or `argv`")
         }
-        (WrittenEffectKind::ByTarget, _) => {
-            Forms::parse(&effect.read_only).map(Some).map_err(|why| ("read_only".into(), why))
-        }
+        (WrittenEffectKind::ByTarget, _) => Forms::parse(&effect.read_only).map(Some),
         (_, false) => problem("`read_only` has a meaning only with the effect `by_target`"),
         (_, true) => Ok(None),
     }
@@ -176,23 +261,22 @@ fn timeout_argument(manifest: &ToolManifest) -> Option<(String, String)> {
     let known = manifest.inputs.iter().any(|input| input.name == *name)
         || manifest.input_schema.as_ref().and_then(|schema| schema.get("properties")?.get(name)).is_some();
     let why = || format!("`timeout_argument` names the argument `{name}`, which the tool does not have");
-    (!known).then(|| ("timeout_argument".to_owned(), why()))
+    (!known).then(|| ("/tool/timeout_argument/name".to_owned(), why()))
 }
 
 fn words(manifest: &ToolManifest) -> Vec<(String, String)> {
     let mut problems = Vec::new();
-    let mut problem = |key: &str, why: String| problems.push((key.to_owned(), why));
-    for name in std::iter::once(&manifest.name).chain(&manifest.aliases) {
+    let mut problem = |key: &str, why: String| problems.push((format!("/tool/{key}"), why));
+    let aliases = manifest.aliases.iter().enumerate().map(|(index, alias)| (format!("aliases/{index}"), alias));
+    for (at, name) in std::iter::once(("name".to_owned(), &manifest.name)).chain(aliases) {
         if !is_name(name) {
             let shown = document::excerpt(name, 80);
-            problem(name, format!("`{shown}` cannot be a tool's name: 1 to {NAME} of a-z, A-Z, 0-9, `_`, `-` and `.`"));
+            problem(&at, format!("`{shown}` cannot be a tool's name: 1 to {NAME} of a-z, A-Z, 0-9, `_`, `-` and `.`"));
         }
     }
-    if !is_version(&manifest.version) {
-        problem(
-            "version",
-            format!("`{}` is no semantic version such as 1.0.0", document::excerpt(&manifest.version, 40)),
-        );
+    if let Err(error) = semver::Version::parse(&manifest.version) {
+        let shown = document::excerpt(&manifest.version, 40);
+        problem("version", format!("`{shown}` is no semantic version such as 1.0.0: {error}"));
     }
     if manifest.description.trim().is_empty() {
         problem("description", "an agent needs a description to choose the tool".into());
@@ -203,36 +287,34 @@ fn words(manifest: &ToolManifest) -> Vec<(String, String)> {
     if manifest.description.chars().any(|c| is_deceptive(c) && c != '\n' && c != '\t') {
         problem("description", "the description has control or invisible characters".into());
     }
-    if manifest.timeout_ms == Some(0) {
-        problem("timeout_ms", "a tool needs more than 0 milliseconds".into());
+    for (key, time) in [("timeout_ms", manifest.timeout_ms), ("deadline_ms", manifest.deadline_ms)] {
+        if time == Some(0) {
+            problem(key, "a tool needs more than 0 milliseconds".into());
+        }
     }
     problems
 }
 
-fn target(manifest: &ToolManifest) -> Option<(String, String)> {
-    let target = manifest.target.as_ref()?;
+/// What is wrong with a target, if anything is.
+fn target_problem(manifest: &ToolManifest, target: &Target) -> Option<String> {
     let name = target.argument.as_str();
     let in_schema = || manifest.input_schema.as_ref()?.get("properties")?.get(name).cloned();
-    let known = manifest.inputs.iter().any(|input| input.name == name) || in_schema().is_some();
-    if !known {
-        return Some((
-            "target".into(),
-            format!("the target names the argument `{name}`, which the tool does not have"),
-        ));
-    }
     let listed = manifest.inputs.iter().find(|input| input.name == name);
+    if listed.is_none() && in_schema().is_none() {
+        return Some(format!("the target names the argument `{name}`, which the tool does not have"));
+    }
     let is_path = listed.and_then(|input| input.validation.as_ref()?.format) == Some(super::manifest::Format::Path);
-    (target.syntax == TargetSyntax::Path && !is_path)
-        .then(|| ("target".into(), format!("the target `{name}` is a path, so its input needs `format = \"path\"`")))
+    match target.syntax {
+        TargetSyntax::Path if !is_path => {
+            Some(format!("the target `{name}` is a path, so its input needs `format = \"path\"`"))
+        }
+        TargetSyntax::Argv => None,
+        _ if !target.before.is_empty() => Some("`before` has a meaning only with the syntax `argv`".into()),
+        _ => None,
+    }
 }
 
 fn is_name(name: &str) -> bool {
     (1..=NAME).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
-}
-
-fn is_version(version: &str) -> bool {
-    let core = version.split(['-', '+']).next().unwrap_or_default();
-    let parts: Vec<&str> = core.split('.').collect();
-    parts.len() == 3 && parts.iter().all(|part| part.parse::<u64>().is_ok() && !part.starts_with('+'))
 }

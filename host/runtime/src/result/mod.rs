@@ -9,6 +9,7 @@ use crate::document::excerpt;
 use crate::envelope::Truncation;
 use crate::registry::Tool;
 use crate::registry::manifest::{InputType, OutputField};
+use crate::registry::running::Backend;
 use crate::sandbox::{Content, Output};
 use serde_json::{Map, Value, json};
 use truncate::Measure;
@@ -36,9 +37,12 @@ pub struct Shaped {
 ///
 /// An object of facts with one text gets the text under the key `text`; with other or more contents it gets them under
 /// `content`. Without facts, one text is the data itself.
-pub fn shape(tool: &Tool, output: Output, measure: Measure<'_>) -> Shaped {
+pub fn shape(tool: &Tool, backend: &Backend, output: Output, measure: Measure<'_>) -> Shaped {
     let mut shaped = Shaped::default();
-    let facts = output.data.and_then(|text| object("data", &text, &mut shaped.warnings));
+    let mut facts = output.data.and_then(|text| object("data", &text, &mut shaped.warnings));
+    if let Some(template) = &backend.result {
+        facts = facts.map(|found| template.fill_facts(found));
+    }
     shaped.tool_metadata =
         output.metadata.and_then(|text| object("metadata", &text, &mut shaped.warnings)).unwrap_or_default();
     shaped.data = merge(facts, output.content, &mut shaped.warnings);

@@ -14,6 +14,7 @@ use crate::error::{Error, Kind, Step};
 use crate::permission::Grant;
 use crate::registry::Tool;
 use crate::registry::manifest::LimitsManifest;
+use crate::registry::running::Backend;
 use crate::validation::Args;
 use bindings::EveryPre;
 use bindings::hermes::tool::types as wit;
@@ -87,6 +88,8 @@ pub struct Execution {
 pub struct Run<'a> {
     /// The tool.
     pub tool: &'a Tool,
+    /// Which of its backends runs it.
+    pub backend: &'a Backend,
     /// The call's id.
     pub call_id: &'a str,
     /// What the agent says it is working on.
@@ -131,8 +134,8 @@ async fn attempt(
     let _tick = sandbox.ticking.hold();
     let started = Instant::now();
     let call = wit::Call {
-        tool: run.tool.name_in_component.clone(),
-        args: args.canonical().to_owned(),
+        tool: run.backend.name_in_component.clone(),
+        args: wanted(&run, args),
         context: wit::Context {
             call_id: run.call_id.to_owned(),
             attempt: 1,
@@ -175,6 +178,14 @@ async fn attempt(
         Err(_) => (Err(timed_out(run.tool, limits)), None),
     };
     Execution { outcome, partial, usage, log }
+}
+
+/// The arguments as the backend wants them: those of the call, or what the backend's template makes of them.
+fn wanted(run: &Run<'_>, args: &Args) -> String {
+    match &run.backend.arguments {
+        Some(template) => crate::canonical::to_string(&template.fill_arguments(args.value())),
+        None => args.canonical().to_owned(),
+    }
 }
 
 /// What of the world one attempt can reach.

@@ -22,12 +22,18 @@ const MOST_ERRORS: usize = 200;
 /// Checked arguments that were also permitted. Only this step makes them; the sandbox takes nothing else.
 #[derive(Clone, Debug)]
 pub struct Args {
+    value: Arc<Value>,
     canonical: Arc<str>,
     digest: Digest,
     timeout: Option<Duration>,
 }
 
 impl Args {
+    /// The arguments as a value.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
     /// The arguments as the component gets them.
     pub fn canonical(&self) -> &str {
         &self.canonical
@@ -83,7 +89,12 @@ pub fn judge(tool: &Tool, args: &Arguments, longest: Duration) -> Result<Judged,
 /// `conflict` if the grant is for other arguments.
 pub fn admit(judged: Judged, grant: &Grant) -> Result<Args, Error> {
     match judged.digest == *grant.args() {
-        true => Ok(Args { canonical: judged.canonical, digest: judged.digest, timeout: judged.timeout }),
+        true => Ok(Args {
+            value: judged.value,
+            canonical: judged.canonical,
+            digest: judged.digest,
+            timeout: judged.timeout,
+        }),
         false => Err(Error::new(Step::Validation, Kind::Conflict, "the arguments are not those that were permitted")),
     }
 }
@@ -152,7 +163,7 @@ fn sanitise(tool: &Tool, object: &mut Map<String, Value>) -> Vec<Problem> {
 
 /// Whether an argument names what is acted on, so that a person has to be able to read it.
 fn is_target(tool: &Tool, name: &str) -> bool {
-    tool.target.as_ref().is_some_and(|target| target.argument == name && target.syntax == TargetSyntax::Name)
+    tool.targets.iter().any(|target| target.argument == name && target.syntax == TargetSyntax::Name)
 }
 
 fn problem(name: &str, rule: &str, expected: &str, received: &str) -> Problem {

@@ -59,7 +59,10 @@ pub fn effect(tool: &Tool, targets: &[Target]) -> Effect {
 
 /// What the arguments of a call act on; empty for a tool that declares no target.
 pub fn of(tool: &Tool, judged: &Judged, places: &path::Places) -> Vec<Target> {
-    let Some(target) = &tool.target else { return Vec::new() };
+    tool.targets.iter().flat_map(|target| of_one(tool, target, judged, places)).collect()
+}
+
+fn of_one(tool: &Tool, target: &Declared, judged: &Judged, places: &path::Places) -> Vec<Target> {
     if target.syntax == TargetSyntax::Argv {
         return commands(tool, words(target, &judged.value).and_then(command::of_words), places);
     }
@@ -79,6 +82,8 @@ fn read(tool: &Tool, syntax: TargetSyntax, text: &str, places: &path::Places) ->
     match syntax {
         TargetSyntax::Path => vec![places.locate(text, tool.effect.kind != Effect::Read)],
         TargetSyntax::Name => vec![Target::Name(text.to_owned())],
+        // Nobody reads these yet, and what is not read is not harmless.
+        TargetSyntax::Url | TargetSyntax::Sql => vec![Target::Unreadable(text.to_owned())],
         TargetSyntax::Shell | TargetSyntax::Argv => commands(tool, command::of_text(text, 0), places),
     }
 }
