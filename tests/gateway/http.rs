@@ -24,8 +24,13 @@ struct Answer {
 
 impl Server {
     fn start(user: &User) -> Server {
+        Server::start_with(user, &[])
+    }
+
+    fn start_with(user: &User, words: &[&str]) -> Server {
         let token = peer::token(user, "agent");
-        let mut child = user.command(&["serve", "--listen", "127.0.0.1:0"]).spawn().unwrap();
+        let words = [&["serve", "--listen", "127.0.0.1:0"], words].concat();
+        let mut child = user.command(&words).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains("serving at") {
@@ -240,4 +245,61 @@ fn a_server_that_is_told_to_end_lets_what_runs_finish_or_cancels_it() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
     assert_eq!(peer::records(&user).last().unwrap()["record"]["code"], 499);
+}
+
+/// Makes a certificate for a name and writes it and its key where the server finds them.
+fn certificate(user: &User, name: &str) -> rustls::ClientConfig {
+    let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    user.write("tls/certificate.pem", made.cert.pem().as_bytes());
+    user.write("tls/key.pem", made.signing_key.serialize_pem().as_bytes());
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(made.cert.der().clone()).unwrap();
+    rustls::ClientConfig::builder_with_provider(std::sync::Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+#[test]
+fn with_a_certificate_agents_are_served_encrypted_and_only_so() {
+    let user = peer::builder();
+    let client = certificate(&user, "tools.example");
+    let (chain, key) = (user.path("tls/certificate.pem"), user.path("tls/key.pem"));
+    let words = ["--tls-certificate", chain.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
+    let server = Server::start_with(&user, &[&words[..], &["--name", "tools.example"]].concat());
+
+    let plain = server.connect();
+    let mut answer = Vec::new();
+    let _ = (&plain).write_all(format!("{}\r\n", server.head()).as_bytes());
+    let _ = (&plain).read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP/"), "the server speaks unencrypted");
+
+    let name = rustls::pki_types::ServerName::try_from("tools.example").unwrap();
+    let connection = rustls::ClientConnection::new(std::sync::Arc::new(client), name).unwrap();
+    let mut stream = rustls::StreamOwned::new(connection, server.connect());
+    let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+    let body = body.to_string();
+    let head = server.head().replace("127.0.0.1", "tools.example");
+    let length = body.len();
+    stream.write_all(format!("{head}connection: close\r\ncontent-length: {length}\r\n\r\n{body}").as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+}
+
+#[test]
+fn a_certificate_that_cannot_be_shown_is_named() {
+    let user = peer::builder();
+    peer::token(&user, "agent");
+    certificate(&user, "tools.example");
+    let (chain, key) = (user.path("tls/certificate.pem"), user.path("tls/key.pem"));
+    let (chain, key) = (chain.to_str().unwrap(), key.to_str().unwrap());
+    user.run(&["serve", "--tls-certificate", chain]).exits(2).says(&["--tls-key"]);
+    let swapped = ["serve", "--tls-certificate", key, "--tls-key", chain];
+    user.run(&swapped).exits(2).says(&["key.pem", "no certificate"]);
+    user.run(&["serve", "--tls-certificate", chain, "--tls-key", chain]).exits(2).says(&["no private key"]);
+    user.run(&["serve", "--tls-certificate", chain, "--tls-key", "missing.pem"]).exits(2).says(&["missing.pem"]);
+    user.run(&["serve", "--listen", "0.0.0.0:0"]).exits(2).says(&["nothing is encrypted", "--tls-certificate"]);
 }

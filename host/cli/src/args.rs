@@ -110,7 +110,7 @@ pub(crate) enum Command {
     Call(CallArguments),
     /// Serve one agent over standard input and output (MCP); its client starts this
     Run,
-    /// Serve many agents over HTTP on this machine (MCP); each shows a token
+    /// Serve many agents over HTTP (MCP), on this machine or encrypted; each shows a token
     Serve(ServeArguments),
     /// Manage the tokens that agents show to `serve`
     #[command(subcommand)]
@@ -173,9 +173,18 @@ pub(crate) struct CallArguments {
 /// Serving over HTTP.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
-    /// The address to listen on; one of this machine's own, because nothing is encrypted
+    /// The address to listen on; one of this machine's own unless a certificate is given
     #[arg(long, default_value = "127.0.0.1:7357", value_name = "ADDRESS")]
     pub(crate) listen: std::net::SocketAddr,
+    /// Encrypt, with the certificates of this file (PEM, the server's own first)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    /// The private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// A name of this machine that clients use, beside localhost; may be repeated
+    #[arg(long = "name", value_name = "HOST")]
+    pub(crate) names: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,4 +1,4 @@
-//! Serving many agents over HTTP on this machine. Refuses to start while nobody could be let in, and asks the list of
+//! Serving many agents over HTTP, on this machine or encrypted. Refuses to start while nobody could be let in, and asks the list of
 //! tokens anew for each request, so that a token taken back counts no more.
 
 use crate::args::{Arguments, ServeArguments};
@@ -6,9 +6,10 @@ use crate::failure::Failure;
 use crate::setup::Folders;
 use crate::token::{self, Token};
 use crate::{output, setup};
-use hermes_gateway::{Authenticate, Authenticated};
+use hermes_gateway::{Authenticate, Authenticated, Certificate, Listening};
 use hermes_runtime::call::Digest;
 use hermes_runtime::config::Config;
+use hermes_runtime::document;
 use hermes_runtime::permission::role::GUEST;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,11 +23,15 @@ pub(crate) async fn run(arguments: &Arguments, command: &ServeArguments) -> Resu
         ));
     }
     let address = command.listen;
-    if !address.ip().is_loopback() {
-        let why =
-            format!("`{address}` is not this machine's own address, and nothing is encrypted; listen on 127.0.0.1");
+    let certificate = certificate(command)?;
+    if certificate.is_none() && !address.ip().is_loopback() {
+        let why = format!(
+            "`{address}` is not this machine's own address, and nothing is encrypted; listen on 127.0.0.1, or give \
+             --tls-certificate and --tls-key"
+        );
         return Err(Failure::usage(why));
     }
+    let scheme = if certificate.is_some() { "https" } else { "http" };
     let setup = setup::load(arguments)?;
     let authenticate = authenticate(state, setup.loaded.config.clone());
     let runtime = setup::start_unattended(setup)?;
@@ -34,12 +39,27 @@ pub(crate) async fn run(arguments: &Arguments, command: &ServeArguments) -> Resu
         .await
         .map_err(|error| Failure::unavailable(format!("`{address}` cannot be listened on: {error}")))?;
     let address = listener.local_addr().map_err(|error| Failure::internal(error.to_string()))?;
-    output::warn(&format!("serving at http://{address}{}", hermes_gateway::PATH));
-    let ended = hermes_gateway::serve_http(runtime.clone(), authenticate, listener, crate::run::until_told()?).await;
+    output::warn(&format!("serving at {scheme}://{address}{}", hermes_gateway::PATH));
+    let listening = Listening { listener, certificate, names: command.names.clone() };
+    let ended = hermes_gateway::serve_http(runtime.clone(), authenticate, listening, crate::run::until_told()?).await;
     if !runtime.flush().await {
         tracing::error!("the last records could not be written to the journal; `hermes-dispatch doctor` says why");
     }
     ended.map(|()| 0).map_err(|error| Failure::internal(error.to_string()))
+}
+
+/// What the server shows its clients, if the command names it.
+fn certificate(command: &ServeArguments) -> Result<Option<Certificate>, Failure> {
+    let (Some(certificate), Some(key)) = (&command.tls_certificate, &command.tls_key) else { return Ok(None) };
+    let read = |path: &Path| {
+        // Who renews certificates keeps links to the present ones.
+        let read = path.canonicalize().and_then(|path| document::read_text(&path));
+        read.map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", path.display())))
+    };
+    let (chain, secret) = (read(certificate)?, read(key)?);
+    Certificate::from_pem(chain.as_bytes(), secret.as_bytes()).map(Some).map_err(|error| {
+        Failure::usage(format!("`{}` and `{}` cannot be used: {error}", certificate.display(), key.display()))
+    })
 }
 
 /// Finds what a token stands for. A list that cannot be read lets nobody in.

@@ -1,5 +1,5 @@
-//! How do agents speak to the runtime over HTTP? Only on this machine's own address, only with a token, and only to the
-//! host they mean. Each token has a service of its own, so that no session of one is there for another. Must not know
+//! How do agents speak to the runtime over HTTP? Encrypted or on this machine's own address, only with a token, and only
+//! to the host they mean. Each token has a service of its own, so that no session of one is there for another. Must not know
 //! what the messages ask for.
 //!
 //! Checked before anything of a request is read but its head: that the server is not ending (503), `Host` (403, against
@@ -9,10 +9,12 @@
 
 mod body;
 mod head;
+mod tls;
 
 use crate::server::{self, Server};
 use crate::{Identity, ServeError};
 use body::Bodies;
+use head::Own;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
@@ -25,11 +27,13 @@ use rmcp::transport::streamable_http_server::session::local::{LocalSessionManage
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::net::TcpListener;
+pub use tls::{Certificate, CertificateError};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -63,11 +67,21 @@ pub struct Authenticated {
 /// Says what a token stands for; nothing for one that counts no more. It is asked for each request.
 pub type Authenticate = Arc<dyn Fn(&str) -> Option<Authenticated> + Send + Sync>;
 
+/// Where a server listens.
+pub struct Listening {
+    /// The listener. It has to be on this machine's own address unless there is a certificate.
+    pub listener: TcpListener,
+    /// What the server shows its clients; without one, nothing is encrypted.
+    pub certificate: Option<Certificate>,
+    /// Names of this machine that clients use, beside `localhost` and the address itself.
+    pub names: Vec<String>,
+}
+
 /// Everything that requests share. Lifetime: the server.
 struct Gate {
     runtime: Arc<hermes_runtime::Runtime>,
     authenticate: Authenticate,
-    address: SocketAddr,
+    own: Own,
     services: Mutex<HashMap<Arc<str>, Service>>,
     bodies: Bodies,
     stop: CancellationToken,
@@ -80,18 +94,22 @@ struct Gate {
 /// cancelled and recorded so.
 ///
 /// # Errors
-/// If the listener's own address is not known.
+/// If the listener's own address is not known, or others could listen to what is said there.
 pub async fn serve_http(
     runtime: Arc<hermes_runtime::Runtime>,
     authenticate: Authenticate,
-    listener: TcpListener,
+    listening: Listening,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
+    let Listening { listener, certificate, names } = listening;
     let address = listener.local_addr().map_err(|error| ServeError::Broken(error.to_string()))?;
+    if certificate.is_none() && !address.ip().is_loopback() {
+        return Err(ServeError::Broken(format!("{address} is not this machine's own address and nothing is encrypted")));
+    }
     let gate = Arc::new(Gate {
         runtime,
         authenticate,
-        address,
+        own: Own::new(address, &names, certificate.is_some()),
         services: Mutex::default(),
         bodies: Bodies::default(),
         stop: stop.clone(),
@@ -101,7 +119,7 @@ pub async fn serve_http(
     let open = GracefulShutdown::new();
     tokio::select! {
         () = stop.cancelled() => {}
-        () = accept(&listener, &gate, &open) => {}
+        () = accept(&listener, certificate.as_ref(), &gate, &open) => {}
     }
     drop(listener);
     gate.running.close();
@@ -111,8 +129,14 @@ pub async fn serve_http(
     Ok(())
 }
 
-async fn accept(listener: &TcpListener, gate: &Arc<Gate>, open: &GracefulShutdown) {
+async fn accept(
+    listener: &TcpListener,
+    certificate: Option<&Certificate>,
+    gate: &Arc<Gate>,
+    open: &GracefulShutdown,
+) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let acceptor = certificate.map(|certificate| TlsAcceptor::from(certificate.0.clone()));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
         let stream = match listener.accept().await {
@@ -124,23 +148,43 @@ async fn accept(listener: &TcpListener, gate: &Arc<Gate>, open: &GracefulShutdow
                 continue;
             }
         };
-        let gate = gate.clone();
-        let service = service_fn(move |request| {
-            let gate = gate.clone();
-            async move { Ok::<_, Infallible>(gate.answer(request).await) }
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
-            .max_buf_size(HEAD_BYTES)
-            .serve_connection(TokioIo::new(stream), service);
-        let connection = open.watch(connection);
+        let (gate, acceptor, watcher) = (gate.clone(), acceptor.clone(), open.watcher());
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
+            let Some(stream) = encrypt(stream, acceptor, &gate.stop).await else { return };
+            let service = service_fn(move |request| {
+                let gate = gate.clone();
+                async move { Ok::<_, Infallible>(gate.answer(request).await) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD)
+                .max_buf_size(HEAD_BYTES)
+                .serve_connection(TokioIo::new(stream), service);
+            if let Err(error) = watcher.watch(connection).await {
                 tracing::debug!(%error, "a connection broke");
             }
             drop(place);
         });
+    }
+}
+
+/// Agrees with a client on how to encrypt, within the time that the head of a request has too.
+async fn encrypt(
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    stop: &CancellationToken,
+) -> Option<Either<TcpStream, TlsStream<TcpStream>>> {
+    let Some(acceptor) = acceptor else { return Some(Either::Left(stream)) };
+    tokio::select! {
+        () = stop.cancelled() => None,
+        agreed = tokio::time::timeout(HEAD, acceptor.accept(stream)) => match agreed {
+            Ok(Ok(stream)) => Some(Either::Right(stream)),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a client could not agree on how to encrypt");
+                None
+            }
+            Err(_) => None,
+        },
     }
 }
 
@@ -175,10 +219,10 @@ impl Gate {
         if self.stop.is_cancelled() {
             return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "the server is ending"));
         }
-        if !head::is_for(request, self.address) {
+        if !self.own.is_meant(request) {
             return Err(refuse(StatusCode::FORBIDDEN, "the Host header is not this server's own address"));
         }
-        if !head::is_of(request, self.address) {
+        if !self.own.is_origin(request) {
             return Err(refuse(StatusCode::FORBIDDEN, "no page of another origin may speak to this server"));
         }
         let authenticated = head::token(request).and_then(|token| (self.authenticate)(token));
@@ -203,7 +247,9 @@ impl Gate {
             sessions.keep_alive = Some(SESSION_IDLE);
             let mut manager = LocalSessionManager::default();
             manager.session_config = sessions;
-            let config = StreamableHttpServerConfig::default().with_cancellation_token(self.end.child_token());
+            let config = StreamableHttpServerConfig::default()
+                .with_allowed_hosts(self.own.names())
+                .with_cancellation_token(self.end.child_token());
             StreamableHttpService::new(move || Ok(server.clone()), Arc::new(manager), config)
         });
         made.clone()

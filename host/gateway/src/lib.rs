@@ -1,4 +1,4 @@
-//! The runtime served to agents: MCP over a pair of pipes, and over HTTP on this machine.
+//! The runtime served to agents: MCP over a pair of pipes, and over HTTP, on this machine or encrypted.
 //!
 //! A connection has one [`Identity`], which configuration or a token gives it; nothing that a client sends changes it.
 //! Each message passes a filter of ours before the protocol library sees it, and each tool call goes through
@@ -36,7 +36,9 @@ mod listing;
 mod server;
 mod stdio;
 
-pub use crate::http::{Authenticate, Authenticated, PATH, serve_http};
+pub use crate::http::{
+    Authenticate, Authenticated, Certificate, CertificateError, Listening, PATH, serve_http,
+};
 use hermes_runtime::Runtime;
 use hermes_runtime::call::{Caller, Situation};
 use rmcp::ServiceExt;
