@@ -104,7 +104,9 @@ pub async fn serve_http(
     let Listening { listener, certificate, names } = listening;
     let address = listener.local_addr().map_err(|error| ServeError::Broken(error.to_string()))?;
     if certificate.is_none() && !address.ip().is_loopback() {
-        return Err(ServeError::Broken(format!("{address} is not this machine's own address and nothing is encrypted")));
+        return Err(ServeError::Broken(format!(
+            "{address} is not this machine's own address and nothing is encrypted"
+        )));
     }
     let gate = Arc::new(Gate {
         runtime,
@@ -129,12 +131,7 @@ pub async fn serve_http(
     Ok(())
 }
 
-async fn accept(
-    listener: &TcpListener,
-    certificate: Option<&Certificate>,
-    gate: &Arc<Gate>,
-    open: &GracefulShutdown,
-) {
+async fn accept(listener: &TcpListener, certificate: Option<&Certificate>, gate: &Arc<Gate>, open: &GracefulShutdown) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let acceptor = certificate.map(|certificate| TlsAcceptor::from(certificate.0.clone()));
     loop {

@@ -36,9 +36,7 @@ mod listing;
 mod server;
 mod stdio;
 
-pub use crate::http::{
-    Authenticate, Authenticated, Certificate, CertificateError, Listening, PATH, serve_http,
-};
+pub use crate::http::{Authenticate, Authenticated, Certificate, CertificateError, Listening, PATH, serve_http};
 use hermes_runtime::Runtime;
 use hermes_runtime::call::{Caller, Situation};
 use rmcp::ServiceExt;

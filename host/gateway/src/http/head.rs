@@ -50,7 +50,8 @@ impl Own {
         if !request.headers().contains_key(ORIGIN) {
             return true;
         }
-        let origin = one(request, ORIGIN).and_then(|origin| origin.strip_prefix(self.scheme)?.parse::<Authority>().ok());
+        let origin =
+            one(request, ORIGIN).and_then(|origin| origin.strip_prefix(self.scheme)?.parse::<Authority>().ok());
         origin.is_some_and(|origin| self.is(&origin))
     }
 }
