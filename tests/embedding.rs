@@ -12,7 +12,8 @@ mod program {
     pub(super) async fn main(folder: &Path, plugins: &Path) -> Result<String, Box<dyn std::error::Error>> {
         let config = Config::new(folder.join("state"), folder.join("cache"))
             .grant("workspace", folder.join("workspace"), Access::ReadWrite)
-            .plugin(plugins);
+            .plugin(plugins)
+            .helper(env!("CARGO_BIN_EXE_hermes-test-helper"));
         let runtime = Runtime::start(config, &[], None)?;
         let call = Call::new("file_read", json!({ "path": "hello.txt" })).role("Builder");
         let envelope = runtime.call(call).await.envelope;

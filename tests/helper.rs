@@ -1,4 +1,4 @@
-//! What starts the programs of tools in tests? Nothing but the launcher.
+//! What starts the programs of tools and compiles components in tests? Nothing but the helper.
 
 fn main() {
     hermes_runtime::helper_main();

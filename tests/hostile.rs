@@ -1,6 +1,8 @@
 //! What does a component get that wants to harm the runtime? Each hostile guest has its one exact kind of failure, and
 //! the next call on the same runtime works.
 
+mod guests;
+
 use crate::support::guest::Guest;
 use crate::support::house::{House, call};
 use crate::support::{block_on, records};
@@ -42,31 +44,6 @@ fn check(guest: Guest, expected: Kind) -> Envelope {
     })
 }
 
-fn starting(start: &str) -> Guest {
-    Guest { fields: format!("(func $first {start}) (start $first)"), ..Guest::default() }
-}
-
-#[test]
-fn a_loop_before_the_call_costs_fuel_too() {
-    let guest = Guest { limits: "fuel = 1000000".into(), ..starting("(loop $on (br $on))") };
-    check(guest, Kind::OutOfFuel);
-}
-
-#[test]
-fn a_loop_before_the_call_ends_at_the_deadline_too() {
-    let guest = Guest {
-        manifest: "timeout_ms = 50".into(),
-        limits: "fuel = 100000000000".into(),
-        ..starting("(loop $on (br $on))")
-    };
-    check(guest, Kind::Timeout);
-}
-
-#[test]
-fn breaking_off_before_the_call_is_a_trap() {
-    check(starting("unreachable"), Kind::Trap);
-}
-
 #[test]
 fn opening_files_without_closing_them_is_ended() {
     let open = "(loop $on (call $open (i32.const 1024) (i32.const 12) (i32.const 2048)) (br $on)) unreachable";
@@ -81,31 +58,6 @@ fn opening_files_without_closing_them_is_ended() {
 }
 
 #[test]
-fn filling_memory_again_and_again_ends_at_the_deadline() {
-    let body = "(loop $on (memory.fill (i32.const 0) (i32.const 0) (i32.const 4194304)) (br $on)) unreachable";
-    let guest = Guest {
-        memory: "64".into(),
-        manifest: "timeout_ms = 50".into(),
-        limits: "fuel = 100000000000".into(),
-        ..Guest::that(body)
-    };
-    check(guest, Kind::Timeout);
-}
-
-#[test]
-fn a_memory_that_begins_above_the_limit_is_refused_as_memory() {
-    check(Guest { memory: "300".into(), limits: "memory_mb = 16".into(), ..Guest::default() }, Kind::OutOfMemory);
-}
-
-#[test]
-fn several_memories_share_one_limit() {
-    let second =
-        r#"(core module $more (memory 200)) (core instance (instantiate $more)) (core instance (instantiate $more))"#;
-    let guest = Guest { beside: second.into(), limits: "memory_mb = 20".into(), ..Guest::default() };
-    check(guest, Kind::OutOfMemory);
-}
-
-#[test]
 fn a_refused_growth_is_no_failure_of_a_guest_that_can_do_without() {
     let guest = Guest {
         limits: "memory_mb = 2".into(),
@@ -117,57 +69,6 @@ fn a_refused_growth_is_no_failure_of_a_guest_that_can_do_without() {
     let answer = block_on(ask(&runtime, "probe"));
     assert_eq!(answer.data, json!({}));
     assert!(answer.metadata.usage.unwrap().memory_bytes <= 2 << 20);
-}
-
-#[test]
-fn tables_share_one_limit() {
-    let more = "(core module $more (table 60000 funcref)) (core instance (instantiate $more)) (core instance (instantiate $more))";
-    check(Guest { beside: more.into(), ..Guest::default() }, Kind::TableLimit);
-}
-
-#[test]
-fn texts_that_lie_outside_the_memory_are_a_trap() {
-    for body in [
-        "(call $log (i32.const 1) (i32.const 4294967280) (i32.const 64)) unreachable",
-        "(call $log (i32.const 1) (i32.const 0) (i32.const 524288000)) unreachable",
-        "(call $log (i32.const 9) (i32.const 0) (i32.const 0)) unreachable",
-        "(call $text (i32.const 4294967295) (i32.const 16))",
-        "(call $ok (i32.const 65530) (i32.const 100))",
-        "(i32.const 4294967292)",
-        "(i32.const 65)",
-        "(i32.store (i32.const 80) (i32.const 4)) (i32.store (i32.const 84) (i32.const 2147483647)) (i32.const 64)",
-        "(i32.store8 (i32.const 64) (i32.const 7)) (i32.const 64)",
-    ] {
-        check(Guest::that(body), Kind::Trap);
-    }
-}
-
-#[test]
-fn text_that_is_no_utf8_is_a_trap() {
-    let guest = Guest {
-        fields: r#"(data (i32.const 1024) "\ff\fe\80")"#.into(),
-        ..Guest::that("(call $text (i32.const 1024) (i32.const 3))")
-    };
-    check(guest, Kind::Trap);
-}
-
-/// A list of so many empty texts: no byte of content, and a lot of host memory.
-#[test]
-fn many_empty_parts_are_a_large_output() {
-    let body = "(drop (memory.grow (i32.const 400))) (i32.store (i32.const 80) (i32.const 65536))\
-                (i32.store (i32.const 84) (i32.const 500000)) (i32.const 64)";
-    check(Guest { limits: "output_bytes = 1000000".into(), ..Guest::that(body) }, Kind::OutputLimit);
-}
-
-/// Thousands of parts that are the same bytes of the guest.
-#[test]
-fn one_text_returned_a_thousand_times_is_a_large_output() {
-    let body = "(local $i i32) (local $at i32) (local.set $at (i32.const 65536)) (loop $on
-        (i32.store offset=4 (local.get $at) (i32.const 131072)) (i32.store offset=8 (local.get $at) (i32.const 40000))
-        (local.set $at (i32.add (local.get $at) (i32.const 44))) (local.set $i (i32.add (local.get $i) (i32.const 1)))
-        (br_if $on (i32.lt_u (local.get $i) (i32.const 1000))))
-        (i32.store (i32.const 80) (i32.const 65536)) (i32.store (i32.const 84) (i32.const 1000)) (i32.const 64)";
-    check(Guest { memory: "4".into(), ..Guest::that(body) }, Kind::OutputLimit);
 }
 
 #[test]
@@ -195,12 +96,6 @@ fn what_comes_with_a_failure_is_limited_like_a_result() {
 }
 
 #[test]
-fn reporting_progress_without_end_is_ended() {
-    let body = "(loop $on (call $report (i64.const 1) (i32.const 0) (i64.const 0) (i32.const 0) (i32.const 0) (i32.const 0)) (br $on)) unreachable";
-    check(Guest { limits: "host_calls = 500, fuel = 20000000".into(), ..Guest::that(body) }, Kind::HostCallLimit);
-}
-
-#[test]
 fn what_a_component_logs_reaches_no_terminal() {
     let guest = Guest {
         fields: r#"(data (i32.const 1024) "\1b[2J\e2\80\ae")"#.into(),
@@ -217,55 +112,6 @@ fn what_a_component_logs_reaches_no_terminal() {
         let (_, outcome) = records::of_call(&runtime.config().state_dir, &answer.metadata.call_id);
         assert_eq!(outcome.facts.log, ["error: \\u{1b}[2J\\u{202e}"]);
     });
-}
-
-/// The manifest wants more than the ceiling has; the message says which figure took effect.
-#[test]
-fn no_manifest_exceeds_the_ceiling() {
-    let endless = "(loop $on (br $on)) unreachable";
-    let growing =
-        "(loop $on (if (i32.eq (memory.grow (i32.const 1)) (i32.const -1)) (then unreachable)) (br $on)) unreachable";
-    let logging = "(loop $on (call $log (i32.const 1) (i32.const 1024) (i32.const 100)) (br $on)) unreachable";
-    let asking = "(loop $on (call $grants (i32.const 1024)) (br $on)) unreachable";
-    let returning = "(call $text (i32.const 1024) (i32.const 9999))";
-    let cases = [
-        (endless, Kind::OutOfFuel, " 700003 "),
-        (growing, Kind::OutOfMemory, " 3 MiB"),
-        (logging, Kind::LogLimit, " 4001 "),
-        (asking, Kind::HostCallLimit, " 333 "),
-        (returning, Kind::OutputLimit, " 9001 "),
-    ];
-    for (body, expected, figure) in cases {
-        let house = House::empty();
-        let limits =
-            "fuel = 90000000000, memory_mb = 900, log_bytes = 900000, host_calls = 9000000, output_bytes = 900000";
-        Guest { files: true, limits: limits.into(), ..Guest::that(body) }.put(&house);
-        let mut config = house.config();
-        let ceiling = &mut config.ceiling;
-        (ceiling.fuel, ceiling.memory_mb, ceiling.log_bytes) = (700_003, 3, 4001);
-        (ceiling.host_calls, ceiling.output_bytes) = (333, 9001);
-        let runtime = house.start(config);
-        let answer = block_on(ask(&runtime, "probe"));
-        let error = answer.error.unwrap();
-        assert_eq!(error.kind, expected);
-        assert!(error.message.contains(figure), "{}", error.message);
-    }
-}
-
-#[test]
-fn no_attempt_outlasts_the_ceiling() {
-    let house = House::empty();
-    let endless = Guest {
-        manifest: "timeout_ms = 600000".into(),
-        limits: "fuel = 100000000000".into(),
-        ..Guest::that("(loop $on (br $on)) unreachable")
-    };
-    endless.put(&house);
-    let mut config = house.config();
-    config.ceiling.timeout_ms = 61;
-    let runtime = house.start(config);
-    let error = block_on(ask(&runtime, "probe")).error.unwrap();
-    assert_eq!((error.kind, error.message.contains(" 61 ms")), (Kind::Timeout, true), "{}", error.message);
 }
 
 #[test]

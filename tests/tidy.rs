@@ -22,6 +22,7 @@ const UNSAFE: &[(&str, &str)] = &[
 const OUTSIDE: &[(&str, &str)] = &[
     ("sandbox/capability/", "what tools may reach"),
     ("sandbox/install.rs", "keeps compiled components"),
+    ("sandbox/helper.rs", "looks which program this is"),
     ("journal.rs", "the records"),
     ("injection/audit.rs", "reads the records"),
     ("config.rs", "reads the configuration"),

@@ -19,8 +19,20 @@ pub(crate) struct Guest {
     pub(crate) fields: String,
     /// The memory's limits in pages.
     pub(crate) memory: String,
+    /// What allocating does first.
+    pub(crate) realloc: String,
+    /// What is done after the host has taken the result.
+    pub(crate) post_return: String,
+    /// How the host reads texts, such as `string-encoding=utf16`.
+    pub(crate) encoding: String,
     /// Further fields of the component.
     pub(crate) beside: String,
+    /// Fields of the component that come before its module.
+    pub(crate) before: String,
+    /// What of them the module is given, as `(with "name" (instance $name))`.
+    pub(crate) with: String,
+    /// How the module imports it.
+    pub(crate) imports: String,
     /// Lines of the tool's manifest, such as `timeout_ms = 5`.
     pub(crate) manifest: String,
     /// What `limits` of the manifest has.
@@ -40,7 +52,13 @@ impl Default for Guest {
             body: "(call $ok (local.get $args) (local.get $args_len))".into(),
             fields: String::new(),
             memory: "1".into(),
+            realloc: String::new(),
+            post_return: String::new(),
+            encoding: String::new(),
             beside: String::new(),
+            before: String::new(),
+            with: String::new(),
+            imports: String::new(),
             manifest: String::new(),
             limits: String::new(),
             inputs: String::new(),
@@ -93,9 +111,16 @@ impl Guest {
 
     /// The component.
     pub(crate) fn text(&self) -> String {
-        let Guest { body, fields, memory, beside, .. } = self;
+        let Guest { body, fields, memory, realloc, beside, before, with, imports, .. } = self;
         let (files_import, files_lower, files_core) =
             if self.files { (FILES_IMPORT, FILES_LOWER, FILES_CORE) } else { ("", "", "") };
+        let (post, post_option) = match self.post_return.as_str() {
+            "" => (String::new(), ""),
+            body => {
+                (format!("(func (export \"post\") (param i32) {body})"), "(post-return (core func $main \"post\"))")
+            }
+        };
+        let lift = LIFT.replace("EXECUTE_OPTIONS", &format!("{} {post_option}", self.encoding));
         let files_with = if self.files { "(with \"files\" (instance $files_core))" } else { "" };
         format!(
             r#"(component
@@ -107,6 +132,7 @@ impl Guest {
     (global $free (mut i32) (i32.const 16384))
     (func (export "realloc") (param $old i32) (param $old_size i32) (param $align i32) (param $size i32) (result i32)
       (local $at i32)
+      {realloc}
       (local.set $at (i32.and (i32.add (global.get $free) (i32.const 7)) (i32.const -8)))
       (global.set $free (i32.add (local.get $at) (local.get $size)))
       (block $fits
@@ -118,12 +144,14 @@ impl Guest {
   (core instance $libc (instantiate $libc))
   {LOWER}
   {files_lower}
+  {before}
   (core module $main
     (import "libc" "memory" (memory 0))
     (import "libc" "realloc" (func $realloc (param i32 i32 i32 i32) (result i32)))
     (import "log" "write" (func $log (param i32 i32 i32)))
     (import "progress" "report" (func $report (param i64 i32 i64 i32 i32 i32)))
     {files_core}
+    {imports}
     {HELPERS}
     {fields}
     (func (export "describe") (result i32) (i32.const 512))
@@ -131,12 +159,13 @@ impl Guest {
     (func (export "execute") (param $tool i32) (param $tool_len i32) (param $args i32) (param $args_len i32)
       (param $id i32) (param $id_len i32) (param $attempt i32) (param $deadline i64)
       (param $has_task i32) (param $task i32) (param $task_len i32) (result i32)
-      {body}))
+      {body})
+    {post})
   (core instance $main (instantiate $main
     (with "libc" (instance $libc)) (with "log" (instance $log_core)) (with "progress" (instance $progress_core))
-    {files_with}))
+    {files_with} {with}))
   {beside}
-  {LIFT})"#
+  {lift})"#
         )
     }
 }
@@ -245,7 +274,7 @@ const LIFT: &str = r#"
   (func $describe (result $description)
     (canon lift (core func $main "describe") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (func $execute (param "call" $call) (result (result $output (error $error)))
-    (canon lift (core func $main "execute") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
+    (canon lift (core func $main "execute") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc")) EXECUTE_OPTIONS))
   (func $check_health (result (result (error $error)))
     (canon lift (core func $main "check-health") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (instance $exported

@@ -4,9 +4,10 @@ use hermes_runtime::injection::audit::{Entry, Reader, Verification};
 use hermes_runtime::record::{Record, RecordKind};
 use std::path::Path;
 
-/// The records of a call: at most one intent, and exactly one outcome, which comes last.
+/// The records of a call: at most one intent, then those of further attempts, and exactly one outcome, which comes last.
 pub(crate) fn of_call(state_dir: &Path, call_id: &str) -> (Option<Record>, Record) {
     let mut entries: Vec<Entry> = Reader::open(state_dir).unwrap().show(call_id).unwrap();
+    entries.retain(|entry| entry.record.kind != RecordKind::Attempt);
     let kinds: Vec<RecordKind> = entries.iter().map(|entry| entry.record.kind).collect();
     assert!(
         matches!(kinds.as_slice(), [RecordKind::Outcome] | [RecordKind::Intent, RecordKind::Outcome]),

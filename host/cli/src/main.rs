@@ -30,8 +30,7 @@ use std::process::ExitCode;
 static BUILT_IN: &[hermes_runtime::adapter::plugin::Embedded] = include!(concat!(env!("OUT_DIR"), "/plugins.rs"));
 
 fn main() -> ExitCode {
-    // The same program starts the programs of tools, each from a process of its own.
-    #[cfg(target_os = "linux")]
+    // The same program starts the programs of tools and compiles components, each in a process of its own.
     hermes_runtime::helper_main();
     let arguments = match Arguments::read() {
         Ok(arguments) => arguments,

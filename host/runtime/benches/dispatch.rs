@@ -15,6 +15,7 @@ const TURNS: usize = 40;
 const CALLS: usize = 250;
 
 fn main() {
+    hermes_runtime::helper_main();
     // `cargo test --all-targets` starts benches too; there is nothing to test here.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;

@@ -12,8 +12,13 @@
 use hermes_runtime::config::{Access, Config};
 use hermes_runtime::{Call, Runtime};
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // The same program, started again, compiles components apart from this process.
+    hermes_runtime::helper_main();
+    tokio::runtime::Runtime::new()?.block_on(run())
+}
+
+async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut folders = std::env::args().skip(1);
     let (plugins, directory) = (folders.next().ok_or("name a plugin")?, folders.next().ok_or("name a directory")?);
     let state = std::env::temp_dir().join(format!("hermes-embed-{}", std::process::id()));

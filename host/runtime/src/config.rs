@@ -4,8 +4,8 @@
 
 use crate::document::{self, Fault, Faults};
 pub use crate::settings::{
-    Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, Grant, ProcessSettings, ResultSettings, Role,
-    Situations,
+    Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, Grant, InstallSettings, ProcessSettings, ResultSettings,
+    Role, Situations,
 };
 use crate::settings::{CeilingKey, WrittenProcess};
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,8 @@ pub struct Config {
     pub approval: ApprovalSettings,
     /// What programs of the machine get.
     pub process: ProcessSettings,
+    /// What compiling a component may take.
+    pub install: InstallSettings,
     /// Host paths that no grant includes, whatever it says: state, configuration, plugins, keys.
     pub protected: BTreeSet<PathBuf>,
 }
@@ -59,6 +61,7 @@ struct ConfigFile {
     result: Option<ResultSettings>,
     approval: Option<ApprovalSettings>,
     process: WrittenProcess,
+    install: Option<InstallSettings>,
     protected: Vec<PathBuf>,
     tools: BTreeMap<String, Completion>,
 }
@@ -122,8 +125,16 @@ impl Config {
             result: ResultSettings::default(),
             approval: ApprovalSettings::default(),
             process: ProcessSettings::default(),
+            install: InstallSettings::default(),
             protected: BTreeSet::new(),
         }
+    }
+
+    /// The same with a program that compiles components and starts programs, one that calls
+    /// [`helper_main`](crate::helper_main). A program that calls it itself needs none.
+    pub fn helper(mut self, program: impl Into<PathBuf>) -> Config {
+        self.process.helper = Some(program.into());
+        self
     }
 
     /// Puts files together, the weakest first, over a base. All faults of all files are reported at once.
@@ -325,6 +336,7 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     config.situations = file.situations.unwrap_or_else(|| config.situations.clone());
     config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
     file.process.apply(&mut config.process, at);
+    config.install = file.install.unwrap_or_else(|| config.install.clone());
     for (key, value) in file.ceiling {
         let known = config.ceiling.at(key);
         *known = if project { value.min(*known) } else { value };

@@ -127,8 +127,8 @@ impl Runtime {
             trail.refuse_if_failing()?;
             trail.intent(Vec::new()).await?;
         }
-        let execution =
-            sandbox::execute(&self.sandbox, grant, args, self.run(call, tool, backend, &metadata.call_id)).await;
+        let run = self.run(call, tool, backend, &metadata.call_id);
+        let execution = sandbox::execute(&self.sandbox, grant, args, run, trail).await;
         self.shape((call, &asked), tool, backend, execution, trail, metadata)
     }
 
@@ -137,7 +137,7 @@ impl Runtime {
     }
 
     fn run<'a>(&self, call: &'a Call, tool: &'a Tool, backend: &'a Backend, call_id: &'a str) -> Run<'a> {
-        Run { tool, backend, call_id, task: call.situation.task.as_deref(), progress: call.progress.clone() }
+        Run { tool, backend, call_id, task: call.situation.task.as_deref(), progress: call.progress.clone(), fixed: None }
     }
 
     fn shape(
@@ -149,8 +149,8 @@ impl Runtime {
         trail: &mut Trail,
         metadata: &mut Metadata,
     ) -> Result<Value, Failed> {
-        let Execution { outcome, partial, usage, log } = execution;
-        metadata.attempts = 1;
+        let Execution { outcome, partial, usage, log, attempts } = execution;
+        metadata.attempts = attempts;
         metadata.usage = Some(usage);
         trail.facts.usage = Some(usage);
         trail.facts.log = log;

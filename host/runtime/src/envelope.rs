@@ -150,14 +150,41 @@ pub struct Omission {
 /// What a call used up in the sandbox.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Units of fuel, about one for each WebAssembly instruction.
+    /// Units of fuel, about one for each WebAssembly instruction. What was used up since the last call of a function is
+    /// not in it when the attempt's time ended it.
     pub fuel: u64,
     /// The largest sum of all linear memories, in bytes.
     pub memory_bytes: u64,
-    /// Calls of the component to the host.
+    /// Calls of the component to the host, those that grow its memory or let it yield among them.
     pub host_calls: u64,
+    /// Bytes of the arguments that it was given.
+    #[serde(default)]
+    pub bytes_in: u64,
+    /// Bytes of the output that it returned.
+    #[serde(default)]
+    pub bytes_out: u64,
+    /// Bytes of files, programs and services that went through its capabilities, both ways.
+    #[serde(default)]
+    pub bytes_across: u64,
+    /// Time of the processor in the sandbox, in microseconds.
+    #[serde(default)]
+    pub cpu_us: u64,
     /// Wall time in the sandbox, in microseconds.
     pub wall_us: u64,
+}
+
+impl Usage {
+    /// Adds what another attempt used up. Memory is given back between attempts, so its largest amount counts.
+    pub(crate) fn add(&mut self, other: &Usage) {
+        self.fuel = self.fuel.saturating_add(other.fuel);
+        self.memory_bytes = self.memory_bytes.max(other.memory_bytes);
+        self.host_calls += other.host_calls;
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.bytes_across += other.bytes_across;
+        self.cpu_us += other.cpu_us;
+        self.wall_us += other.wall_us;
+    }
 }
 
 impl Envelope {

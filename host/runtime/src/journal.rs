@@ -114,6 +114,12 @@ impl Writing {
         self.failing.load(Ordering::Relaxed)
     }
 
+    /// Hands an entry to the writer without waiting for it.
+    pub(crate) fn queue(&self, entry: Written) -> Result<(), Error> {
+        let message = Message::Write(Write { entry: Some(entry), claims: Vec::new(), written: None });
+        self.sender.try_send(message).map_err(|_| unavailable("its queue is full"))
+    }
+
     /// Writes if all claims hold, and waits for the disk. Dropping the future leaves open whether it was written.
     pub(crate) async fn write(&self, entry: Option<Written>, claims: Vec<Claim>) -> Result<(), Error> {
         let (written, waiting) = oneshot::channel();
@@ -482,7 +488,7 @@ fn insert(connection: &Connection, entry: &Written, head: &mut (i64, Vec<u8>)) -
     let (seq, hash) = (head.0 + 1, chain(&head.1, &body).bytes().to_vec());
     connection
         .prepare_cached("INSERT INTO records (seq, call_id, kind, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute((seq, entry.id(), entry.kind().name(), &body, &hash))?;
+        .execute((seq, entry.id(), entry.index(), &body, &hash))?;
     *head = (seq, hash);
     Ok(())
 }

@@ -43,5 +43,4 @@ pub use dispatch::{Runtime, StartError};
 pub use envelope::Envelope;
 pub use error::{Error, Kind};
 pub use injection::Injection;
-#[cfg(all(feature = "process", target_os = "linux"))]
 pub use sandbox::helper_main;

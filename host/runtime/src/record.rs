@@ -5,6 +5,7 @@ use crate::envelope::Usage;
 use crate::error::{Error, Step};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What a record is about.
@@ -13,6 +14,8 @@ use std::sync::Arc;
 pub enum RecordKind {
     /// A call with an effect is about to run.
     Intent,
+    /// Another attempt at a call is about to begin; the first one's record is the intent.
+    Attempt,
     /// A call is over.
     Outcome,
     /// Something happened beside the calls; see [`Event`].
@@ -24,6 +27,7 @@ impl RecordKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             RecordKind::Intent => "intent",
+            RecordKind::Attempt => "attempt",
             RecordKind::Outcome => "outcome",
             RecordKind::Event => "event",
         }
@@ -81,6 +85,17 @@ impl Written {
         }
     }
 
+    /// Its kind as it stands in the store's index, where each attempt has a name of its own.
+    pub(crate) fn index(&self) -> Cow<'static, str> {
+        match self {
+            Written::Call(record) => match record.attempt {
+                Some(number) => format!("attempt {number}").into(),
+                None => record.kind.name().into(),
+            },
+            Written::Event(_) => RecordKind::Event.name().into(),
+        }
+    }
+
     /// The id of the call or of the event.
     pub fn id(&self) -> &str {
         match self {
@@ -119,6 +134,9 @@ pub struct Record {
     pub kind: RecordKind,
     /// The call's id. There is exactly one outcome for each.
     pub call_id: Arc<str>,
+    /// The number of an attempt that is about to begin, from 2; the error is the last one's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub attempt: Option<u32>,
     /// Milliseconds since 1970-01-01 UTC.
     pub time_ms: u64,
     /// Who called, in which role.

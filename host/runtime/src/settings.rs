@@ -59,12 +59,24 @@ pub struct Ceiling {
     pub memory_mb: u64,
     /// One attempt, in milliseconds.
     pub timeout_ms: u64,
+    /// A whole call with all its attempts, in milliseconds.
+    pub deadline_ms: u64,
     /// What a component may return, in bytes.
     pub output_bytes: u64,
-    /// What a component may log, in bytes.
+    /// What a component may log and print, in bytes.
     pub log_bytes: u64,
+    /// What a component may log and print, in lines.
+    pub log_lines: u64,
     /// Calls of a component to the host.
     pub host_calls: u64,
+    /// What a component may hand to the host in one call, in bytes.
+    pub host_call_bytes: u64,
+    /// Handles that a component may hold at the same time.
+    pub handles: u64,
+    /// Core instances that a component is made of.
+    pub instances: u64,
+    /// Elements of all tables of one attempt.
+    pub table_elements: u64,
     /// Calls that run at the same time; further ones wait.
     pub concurrent_calls: u64,
 }
@@ -76,9 +88,15 @@ pub(crate) enum CeilingKey {
     Fuel,
     MemoryMb,
     TimeoutMs,
+    DeadlineMs,
     OutputBytes,
     LogBytes,
+    LogLines,
     HostCalls,
+    HostCallBytes,
+    Handles,
+    Instances,
+    TableElements,
     ConcurrentCalls,
 }
 
@@ -88,9 +106,15 @@ impl Ceiling {
             CeilingKey::Fuel => &mut self.fuel,
             CeilingKey::MemoryMb => &mut self.memory_mb,
             CeilingKey::TimeoutMs => &mut self.timeout_ms,
+            CeilingKey::DeadlineMs => &mut self.deadline_ms,
             CeilingKey::OutputBytes => &mut self.output_bytes,
             CeilingKey::LogBytes => &mut self.log_bytes,
+            CeilingKey::LogLines => &mut self.log_lines,
             CeilingKey::HostCalls => &mut self.host_calls,
+            CeilingKey::HostCallBytes => &mut self.host_call_bytes,
+            CeilingKey::Handles => &mut self.handles,
+            CeilingKey::Instances => &mut self.instances,
+            CeilingKey::TableElements => &mut self.table_elements,
             CeilingKey::ConcurrentCalls => &mut self.concurrent_calls,
         }
     }
@@ -102,9 +126,15 @@ impl Default for Ceiling {
             fuel: 100_000_000_000,
             memory_mb: 1024,
             timeout_ms: 600_000,
+            deadline_ms: 1_800_000,
             output_bytes: 64 << 20,
             log_bytes: 1 << 20,
+            log_lines: 100_000,
             host_calls: 10_000_000,
+            host_call_bytes: 256 << 20,
+            handles: 10_000,
+            instances: 64,
+            table_elements: 100_000,
             concurrent_calls: 64,
         }
     }
@@ -211,6 +241,23 @@ impl Default for ProcessSettings {
             temporary_mb: 256,
             disk_mb: 2048,
         }
+    }
+}
+
+/// What compiling one component may take. A project's file may not set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct InstallSettings {
+    /// Time of the processor, in seconds.
+    pub seconds: u64,
+    /// Memory, in MiB.
+    pub memory_mb: u64,
+}
+
+impl Default for InstallSettings {
+    fn default() -> InstallSettings {
+        // A component with a whole interpreter takes about ten seconds and half a GiB.
+        InstallSettings { seconds: 120, memory_mb: 2048 }
     }
 }
 

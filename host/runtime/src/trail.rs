@@ -79,6 +79,17 @@ impl Trail {
         self.writing.write(Some(Written::Call(Box::new(record))), claims).await
     }
 
+    /// Writes that another attempt is about to begin, after the last one's failure: durably where the call is.
+    pub(crate) async fn attempt(&mut self, number: u32, failed: &Error, durable: bool) -> Result<(), Error> {
+        let mut record = self.record(RecordKind::Attempt, None);
+        (record.attempt, record.error, record.insides) = (Some(number), Some(failed.clone()), failed.log.clone());
+        let entry = Written::Call(Box::new(record));
+        match durable {
+            true => self.writing.write(Some(entry), Vec::new()).await,
+            false => self.writing.queue(entry),
+        }
+    }
+
     /// Takes what claims take, in a transaction of their own, for a call whose intent is not written.
     #[expect(dead_code, reason = "limits of calls without an intent are taken by steps to come")]
     pub(crate) async fn claim(&mut self, claims: Vec<Claim>) -> Result<(), Error> {
@@ -115,17 +126,18 @@ impl Trail {
     }
 
     fn record(&mut self, kind: RecordKind, outcome: Option<(u16, Option<&Error>)>) -> Record {
-        let intent = matches!(kind, RecordKind::Intent);
+        let last = matches!(kind, RecordKind::Outcome);
         let error = outcome.and_then(|(_, error)| error);
         Record {
             kind,
             call_id: self.start.call_id.clone(),
+            attempt: None,
             time_ms: now_ms(),
             caller: self.start.caller.clone(),
             session: self.start.session.clone(),
             situation: self.start.situation.clone(),
-            facts: if intent { self.facts.clone() } else { std::mem::take(&mut self.facts) },
-            steps: if intent { self.steps.clone() } else { std::mem::take(&mut self.steps) },
+            facts: if last { std::mem::take(&mut self.facts) } else { self.facts.clone() },
+            steps: if last { std::mem::take(&mut self.steps) } else { self.steps.clone() },
             code: outcome.map(|(code, _)| code),
             error: error.cloned(),
             insides: error.and_then(|error| error.log.clone()),

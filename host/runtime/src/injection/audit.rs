@@ -101,7 +101,8 @@ impl Reader {
             }
             match kind.as_str() {
                 "intent" => drop(open.insert(call_id)),
-                _ => drop(open.remove(&call_id)),
+                "outcome" => drop(open.remove(&call_id)),
+                _ => {}
             }
             records = seq;
             hash = stored;
@@ -159,7 +160,7 @@ fn fault(
         return Some("its content or its place in the chain was changed".into());
     }
     match Written::parse(kind, body) {
-        Ok(entry) if entry.kind().name() != kind || entry.id() != call_id => Some("its index was changed".into()),
+        Ok(entry) if entry.index() != kind || entry.id() != call_id => Some("its index was changed".into()),
         Ok(_) => None,
         Err(error) => Some(format!("it cannot be read: {error}")),
     }

@@ -13,6 +13,8 @@ pub(crate) const TICK: Duration = Duration::from_millis(5);
 const WASM_STACK: usize = 512 << 10;
 /// Stack of the fiber that a call runs on: WebAssembly's and the host functions' on top of it.
 const FIBER_STACK: usize = 1536 << 10;
+/// Core instances, memories and tables that a component may have: its own modules, adapters and shims.
+pub(crate) const INSTANCES: u32 = 64;
 /// Ticks without a call after which the ticking thread sleeps.
 const IDLE_TICKS: u32 = 200;
 
@@ -50,8 +52,6 @@ pub fn settings(slots: u32, memory: usize) -> Config {
 
 /// Each slot takes address space, not memory; what a call touched is given back or zeroed when it ends.
 fn pool(slots: u32, memory: usize) -> PoolingAllocationConfig {
-    /// Core instances, memories and tables of one component: its own modules, adapters and shims.
-    const PER_COMPONENT: u32 = 32;
     /// Room for the memories of all slots; most components have one.
     const MEMORIES: u32 = 2;
     let mut pool = PoolingAllocationConfig::new();
@@ -60,14 +60,14 @@ fn pool(slots: u32, memory: usize) -> PoolingAllocationConfig {
         .total_memories(slots * MEMORIES)
         .total_tables(slots * 8)
         .total_stacks(slots)
-        .max_core_instances_per_component(PER_COMPONENT)
-        .max_memories_per_component(PER_COMPONENT)
-        .max_tables_per_component(PER_COMPONENT)
-        .max_memories_per_module(PER_COMPONENT)
-        .max_tables_per_module(PER_COMPONENT)
+        .max_core_instances_per_component(INSTANCES)
+        .max_memories_per_component(INSTANCES)
+        .max_tables_per_component(INSTANCES)
+        .max_memories_per_module(INSTANCES)
+        .max_tables_per_module(INSTANCES)
         .max_component_instance_size(4 << 20)
         .max_core_instance_size(4 << 20)
-        .table_elements(100_000)
+        .table_elements(super::limits::TABLE_ELEMENTS)
         .max_memory_size(memory)
         .max_unused_warm_slots(slots)
         .linear_memory_keep_resident(256 << 10)
@@ -76,9 +76,20 @@ fn pool(slots: u32, memory: usize) -> PoolingAllocationConfig {
     pool
 }
 
+/// An engine with room set aside for all calls, or, where the system does not give that much address space, one that
+/// asks for it call by call.
+fn engine(config: &Config) -> Result<Engine, String> {
+    Engine::new(config).or_else(|error| {
+        let why = format!("{error:#}");
+        tracing::warn!(%why, "no room can be set aside for calls, which makes each a little slower");
+        Engine::new(config.clone().allocation_strategy(InstanceAllocationStrategy::OnDemand))
+            .map_err(|error| format!("{error:#}"))
+    })
+}
+
 impl Ticking {
     pub(crate) fn start(config: &Config) -> Result<Ticking, String> {
-        let engine = Engine::new(config).map_err(|error| format!("{error:#}"))?;
+        let engine = engine(config)?;
         let clock = Arc::new(Clock::default());
         let thread = std::thread::Builder::new()
             .name("hermes-epochs".into())

@@ -1,7 +1,8 @@
-//! How does a component become code that runs? It is checked, compiled once and kept; later starts load what was kept.
-//! Nothing is compiled during a call.
+//! May a component be used, and where is its code kept? What it imports and exports is checked; what was compiled once is
+//! kept in a folder, and later starts load it. Nothing is compiled during a call.
 #![expect(clippy::disallowed_methods, reason = "compiled components are kept in a folder of their own")]
 
+use super::component::Contents;
 use crate::call::Digest;
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -10,7 +11,6 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use wasmtime::Engine;
 use wasmtime::component::Component;
-use wasmtime::component::types::ComponentItem;
 
 /// The namespace of capabilities. Everything else but `wasi:` is unknown.
 const OURS: &str = "hermes:tool/";
@@ -26,6 +26,27 @@ pub enum InstallError {
     /// A component that does not hold together.
     #[error("it is not a valid component: {0}")]
     Invalid(String),
+    /// A component that is larger than one may be.
+    #[error("it has {count} {what}, more than {limit}")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much.
+        count: u64,
+        /// How much there may be.
+        limit: u64,
+    },
+    /// A component that takes too much to compile.
+    #[error("compiling it takes more than {0}")]
+    TooCostly(String),
+    /// Nobody can compile it.
+    #[error(
+        "it is not compiled yet, and this program cannot start one that compiles: it does not call `helper_main` and names no helper"
+    )]
+    NoHelper,
+    /// The compiling process failed.
+    #[error("the process that compiles it failed: {0}")]
+    Compiler(String),
     /// A component that wants what it does not get.
     #[error("it imports `{import}`, {why}")]
     Import {
@@ -74,62 +95,67 @@ impl Cache {
         Cache { folder: usable.is_ok().then(|| folder.to_owned()), engine: format!("{:016x}", hasher.finish()) }
     }
 
-    /// Loads what was kept for a component, or compiles and keeps it.
-    pub(crate) fn load(&self, engine: &Engine, bytes: &[u8], digest: &Digest) -> Result<Component, InstallError> {
-        if let Some(component) = self.kept(engine, digest) {
-            return Ok(component);
-        }
-        let started = std::time::Instant::now();
-        let binary = binary(bytes)?;
-        let component = Component::new(engine, &binary).map_err(|error| InstallError::Invalid(format!("{error:#}")))?;
-        tracing::info!(%digest, elapsed = ?started.elapsed(), "compiled a component");
-        if let Err(error) = self.keep(&component, digest) {
+    /// Loads what was kept for a component; `None` if it has to be compiled.
+    pub(crate) fn kept(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
+        let file = self.file(digest)?;
+        let bytes = match read_own(&file) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+            Err(error) => {
+                tracing::warn!(file = %file.display(), %error, "a compiled component is not used and compiled again");
+                return None;
+            }
+        };
+        let sealed = bytes.split_at_checked(32).filter(|(sealed, code)| *sealed == seal(digest, code).bytes());
+        let Some((_, code)) = sealed else {
+            tracing::warn!(file = %file.display(), "a compiled component is damaged and is compiled again");
+            return None;
+        };
+        loaded(engine, code)
+            .inspect_err(|error| tracing::info!(%error, "a compiled component is of another engine"))
+            .ok()
+    }
+
+    /// Keeps what was compiled, and loads it.
+    pub(crate) fn keep(&self, engine: &Engine, code: &[u8], digest: &Digest) -> Result<Component, InstallError> {
+        if let Err(error) = self.write(code, digest) {
             tracing::warn!(%digest, %error, "the compiled component cannot be kept");
         }
-        Ok(component)
+        loaded(engine, code).map_err(|error| InstallError::Invalid(format!("{error:#}")))
     }
 
     fn file(&self, digest: &Digest) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(format!("{}-{}.cwasm", digest.hex(), self.engine)))
     }
 
-    fn kept(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
-        let file = self.file(digest)?;
-        let bytes = read_own(&file).ok()?;
-        let (seal, code) = bytes.split_at_checked(32)?;
-        if Digest::of_parts([digest.bytes().as_slice(), code]).bytes() != seal {
-            tracing::warn!(file = %file.display(), "a compiled component is damaged and is compiled again");
-            return None;
-        }
-        #[expect(
-            unsafe_code,
-            reason = "the bytes are what this program compiled: in a private folder, sealed by digest"
-        )]
-        // SAFETY: `keep` wrote these bytes from a `Component` that this program compiled; folder and file belong to
-        // this user alone, and the seal shows that nothing was damaged since.
-        let component = unsafe { Component::deserialize(engine, code) };
-        component.inspect_err(|error| tracing::info!(%error, "a compiled component is of another engine")).ok()
-    }
-
-    fn keep(&self, component: &Component, digest: &Digest) -> std::io::Result<()> {
+    fn write(&self, code: &[u8], digest: &Digest) -> std::io::Result<()> {
         let Some(file) = self.file(digest) else { return Ok(()) };
-        let code = component.serialize().map_err(|error| std::io::Error::other(format!("{error:#}")))?;
-        let seal = Digest::of_parts([digest.bytes().as_slice(), &code]);
-        let partial = file.with_extension(format!("{}.partial", std::process::id()));
+        let partial = file.with_extension(format!("{}.partial", ulid::Ulid::generate()));
         let write = || {
-            let mut out =
-                std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
-            out.write_all(seal.bytes())?;
-            out.write_all(&code)?;
+            let mut out = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial)?;
+            out.write_all(seal(digest, code).bytes())?;
+            out.write_all(code)?;
             std::fs::rename(&partial, &file)
         };
         write().inspect_err(|_| drop(std::fs::remove_file(&partial)))
     }
 }
 
+/// Shows that code is what was compiled from a component, whole.
+fn seal(digest: &Digest, code: &[u8]) -> Digest {
+    Digest::of_parts([digest.bytes().as_slice(), code])
+}
+
+#[expect(unsafe_code, reason = "the bytes are what this program compiled: in a private folder, sealed by digest")]
+fn loaded(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the compiling process, which is a program of ours, made these bytes; they came from it directly, or from
+    // a file of `keep` whose folder and itself nobody else can write, and whose seal shows that nothing was damaged.
+    unsafe { Component::deserialize(engine, code) }
+}
+
 /// Checks that a component gets all that it imports and offers what the runtime calls.
-pub(crate) fn check(component: &Component, engine: &Engine, granted: &BTreeSet<String>) -> Result<(), InstallError> {
-    let imports = imports(component, engine)?;
+pub(crate) fn check(contents: &Contents, granted: &BTreeSet<String>) -> Result<(), InstallError> {
+    let imports = imports(contents)?;
     if let Some(capability) = imports.capabilities.difference(granted).next() {
         return Err(InstallError::Import {
             import: format!("{OURS}{capability}@{CONTRACT}"),
@@ -137,35 +163,35 @@ pub(crate) fn check(component: &Component, engine: &Engine, granted: &BTreeSet<S
         });
     }
     let wanted = format!("{OURS}tool-execution@{CONTRACT}");
-    let component_type = component.component_type();
-    let exports: Vec<&str> = component_type.exports(engine).map(|(name, _)| name).collect();
-    match exports.iter().any(|name| is_compatible(name, &wanted)) {
+    match contents.exports.iter().any(|name| is_compatible(name, &wanted)) {
         true => Ok(()),
-        false => Err(InstallError::Export { wanted: CONTRACT, found: other_version(&exports) }),
+        false => Err(InstallError::Export { wanted: CONTRACT, found: other_version(&contents.exports) }),
     }
 }
 
-/// What a component imports.
+/// What a component imports, sorted by what it can mean.
 ///
 /// # Errors
 /// An import that no capability of this runtime answers, by name.
-pub(crate) fn imports(component: &Component, engine: &Engine) -> Result<Imports, InstallError> {
+pub fn imports(contents: &Contents) -> Result<Imports, InstallError> {
     let mut imports = Imports::default();
-    for (name, item) in component.component_type().imports(engine) {
-        let refused = |why: String| InstallError::Import { import: name.to_owned(), why };
-        let is_interface = matches!(item.ty, ComponentItem::ComponentInstance(_));
+    let refused = |import: &str, why: String| InstallError::Import { import: import.to_owned(), why };
+    if let Some(name) = contents.other_imports.iter().find(|name| !name.starts_with("wasi:")) {
+        return Err(refused(name, "which no capability of this runtime is".into()));
+    }
+    for name in &contents.imports {
         if name.starts_with("wasi:") {
             imports.wasi.insert(name.to_owned());
-        } else if let Some(ours) = name.strip_prefix(OURS).filter(|_| is_interface) {
+        } else if let Some(ours) = name.strip_prefix(OURS) {
             let (interface, version) = ours.split_once('@').unwrap_or((ours, CONTRACT));
             if !is_compatible(version, CONTRACT) {
-                return Err(refused(format!("and this runtime speaks version {CONTRACT} of the contract")));
+                return Err(refused(name, format!("and this runtime speaks version {CONTRACT} of the contract")));
             }
             if !ALWAYS.contains(&interface) {
                 imports.capabilities.insert(interface.to_owned());
             }
         } else {
-            return Err(refused("which no capability of this runtime is".into()));
+            return Err(refused(name, "which no capability of this runtime is".into()));
         }
     }
     Ok(imports)
@@ -179,31 +205,18 @@ fn is_compatible(a: &str, b: &str) -> bool {
     without_patch(a) == without_patch(b)
 }
 
-fn other_version(exports: &[&str]) -> String {
+fn other_version(exports: &BTreeSet<String>) -> String {
+    /// Exports that are listed at most.
+    const LISTED: usize = 10;
     let near = exports.iter().find(|name| name.starts_with("hermes:tool/tool-execution"));
     match (near, exports.is_empty()) {
         (Some(near), _) => format!("; it exports `{near}`"),
         (None, true) => "; it exports nothing".into(),
-        (None, false) => format!("; it exports {}", exports.join(", ")),
-    }
-}
-
-/// The binary form of what may be component text.
-fn binary(bytes: &[u8]) -> Result<std::borrow::Cow<'_, [u8]>, InstallError> {
-    if wasmparser::Parser::is_component(bytes) {
-        return Ok(bytes.into());
-    }
-    if wasmparser::Parser::is_core_wasm(bytes) {
-        return Err(InstallError::NotAComponent("a core module (wrap it with `wasm-tools component new`)"));
-    }
-    let is_text = bytes.trim_ascii_start().starts_with(b"(") || bytes.trim_ascii_start().starts_with(b";;");
-    match std::str::from_utf8(bytes).ok().filter(|_| is_text) {
-        Some(text) => match wat::parse_str(text) {
-            Ok(binary) if wasmparser::Parser::is_component(&binary) => Ok(binary.into()),
-            Ok(_) => Err(InstallError::NotAComponent("the text of a core module")),
-            Err(error) => Err(InstallError::Invalid(error.to_string())),
-        },
-        None => Err(InstallError::NotAComponent("some other file")),
+        (None, false) => {
+            let listed: Vec<String> =
+                exports.iter().take(LISTED).map(|name| crate::document::excerpt(name, 80)).collect();
+            format!("; it exports {}", listed.join(", "))
+        }
     }
 }
 

@@ -1,11 +1,19 @@
 //! Step 5 of 7: what does the tool do, within its limits?
 
+mod attempt;
 mod bindings;
 pub(crate) mod capability;
+mod compile;
+pub mod component;
 mod engine;
 mod failure;
+mod fixed;
+mod helper;
 pub mod install;
 pub mod limits;
+mod output;
+mod retry;
+mod slots;
 
 use crate::call::{Digest, Progress};
 use crate::config::{Ceiling, Config};
@@ -14,51 +22,54 @@ use crate::error::{Error, Kind, Step};
 use crate::permission::Grant;
 use crate::registry::Tool;
 use crate::registry::manifest::LimitsManifest;
-use crate::registry::running::Backend;
+use crate::registry::running::{Backend, Retry};
+use crate::trail::Trail;
 use crate::validation::Args;
+use attempt::{Bound, Reach, Task, Tried};
 use bindings::EveryPre;
 use bindings::hermes::tool::types as wit;
 pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
 use capability::files::{Files, Roots};
 use capability::log::Log;
 pub use capability::process::Layer;
-#[cfg(all(feature = "process", target_os = "linux"))]
-pub use capability::process::launcher::helper_main;
 use capability::process::{Machine, Programs};
 use capability::wasi::Wasi;
+use compile::Compiler;
 pub use engine::settings;
-use failure::{from_guest, from_trap, timed_out, within_output_limit};
+pub use fixed::Fixed;
+pub use helper::helper_main;
 use install::{Cache, InstallError};
 use limits::{Limits, Meter};
+use retry::{Failed, Times};
+use slots::Slots;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
-use tokio::sync::Semaphore;
-use tokio::time::error::Elapsed;
-use wasmtime::component::Linker;
-use wasmtime::{CallHook, Store, UpdateDeadline};
+use wasmtime::component::{Component, Linker};
 
-/// Calls that may wait for a free slot, for each slot. Further ones are refused rather than kept waiting.
-const WAITING_PER_SLOT: u32 = 16;
 /// How long the trial start of a component may take at install.
 const TRIAL: Duration = Duration::from_secs(1);
 /// Most calls that run at the same time; each slot takes address space.
 const MOST_SLOTS: u32 = 1000;
-/// Lines of printed text that are kept of one attempt.
-const PRINTED_LINES: usize = 1000;
 
 /// Where components run. Lifetime: the runtime.
 pub struct Sandbox {
     ticking: engine::Ticking,
     cache: Cache,
-    ready: RwLock<HashMap<Digest, Arc<EveryPre<State>>>>,
+    compiler: Compiler,
+    ready: RwLock<HashMap<Digest, Arc<Ready>>>,
     roots: Arc<Roots>,
     machine: Arc<Machine>,
     ceiling: Ceiling,
-    slots: Semaphore,
-    waiting: AtomicU32,
-    waiting_places: u32,
+    slots: Slots,
+}
+
+/// A component that can be started. Lifetime: the adapter.
+pub(crate) struct Ready {
+    pre: EveryPre<State>,
+    capabilities: BTreeSet<String>,
+    /// Core instances that it is made of.
+    instances: u64,
 }
 
 /// The host's side of one attempt.
@@ -68,6 +79,8 @@ pub(crate) struct State {
     files: Files,
     open_files: u32,
     programs: Programs,
+    /// Programs that run now.
+    running: u32,
     log: Log,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
 }
@@ -78,10 +91,12 @@ pub struct Execution {
     pub outcome: Result<Output, Error>,
     /// What was produced before a failure.
     pub partial: Option<Output>,
-    /// What it used up.
+    /// What all attempts used up.
     pub usage: Usage,
     /// What it logged and printed.
     pub log: Vec<String>,
+    /// How often it was tried.
+    pub attempts: u32,
 }
 
 /// What the sandbox has to know besides grant and arguments.
@@ -96,171 +111,91 @@ pub struct Run<'a> {
     pub task: Option<&'a str>,
     /// Where progress goes.
     pub progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+    /// The clock and the randomness, for a test or a replay.
+    pub fixed: Option<&'a Fixed>,
 }
 
-/// Runs a permitted call on validated arguments in a fresh store.
+/// Runs a permitted call on validated arguments, each attempt in a fresh store, again where the tool's retry policy
+/// says so and it is safe. Each attempt after the first is in the journal before it begins; the first one's record is
+/// the call's intent.
 ///
 /// Dropping the future ends the component at once.
 ///
 /// # Errors
-/// In the execution: what the component returned as its error, the limit it hit, `timeout`, `trap`, `overloaded`, or
-/// `conflict` if grant and arguments do not belong together.
-pub async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Run<'_>) -> Execution {
+/// In the execution: what the component returned as its error, the limit it hit, `timeout`, `attempt_timeout`, `trap`,
+/// `overloaded`, or `conflict` if grant and arguments do not belong together.
+pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Run<'_>, trail: &mut Trail) -> Execution {
     if args.digest() != grant.args() {
         let error = Error::new(Step::Sandbox, Kind::Conflict, "the arguments are not those that were permitted");
         return Execution::refused(error);
     }
-    let limits = Limits::of(&run.tool.limits, args.timeout().or(run.tool.timeout), &sandbox.ceiling);
-    let deadline = Instant::now() + limits.timeout;
-    let _slot = match sandbox.slot(deadline).await {
-        Ok(slot) => slot,
-        Err(error) => return Execution::refused(error),
-    };
     let Some(component) = sandbox.ready(grant.linked()) else {
         return Execution::refused(Error::internal(Step::Sandbox, "a permitted component is not loaded"));
     };
-    attempt(sandbox, &component, &grant, &args, &limits, deadline, run).await
+    let tool = run.tool;
+    let limits = Limits::of(&tool.limits, args.timeout().or(tool.timeout), &sandbox.ceiling);
+    let ceiling = Duration::from_millis(sandbox.ceiling.deadline_ms);
+    let times = Times::of(tool, limits.timeout, ceiling);
+    let end = Instant::now() + times.call;
+    let mut execution = Execution::refused(Error::internal(Step::Sandbox, "no attempt was made"));
+    for number in 1.. {
+        let slot = match sandbox.slots.take(end).await {
+            Ok(slot) => slot,
+            // A call that has failed once says why it failed, not why it is not tried again.
+            Err(error) if number == 1 => return Execution::refused(error),
+            Err(_) => break,
+        };
+        let bound = bound(&times, tool.retry.as_ref(), number, end);
+        let (component, grant, args, limits, run) = (&component, &grant, &args, &limits, &run);
+        let tried = attempt::run(sandbox, Task { component, grant, args, limits, run, number, bound }).await;
+        drop(slot);
+        let sent = tried.sent;
+        execution.add(number, tried);
+        let Err(error) = &execution.outcome else { break };
+        let repeatable = !grant.writable() || tool.effect.idempotent;
+        let failed = Failed { error, attempts: number, repeatable, sent };
+        let Some(pause) = retry::next(tool.retry.as_ref(), &failed, chance()) else { break };
+        if Instant::now() + pause >= end {
+            break;
+        }
+        tokio::time::sleep(pause).await;
+        if trail.attempt(number + 1, error, grant.durable()).await.is_err() {
+            break;
+        }
+    }
+    execution
 }
 
-async fn attempt(
-    sandbox: &Sandbox,
-    component: &EveryPre<State>,
-    grant: &Grant,
-    args: &Args,
-    limits: &Limits,
-    deadline: Instant,
-    run: Run<'_>,
-) -> Execution {
-    let _tick = sandbox.ticking.hold();
-    let started = Instant::now();
-    let call = wit::Call {
-        tool: run.backend.name_in_component.clone(),
-        args: wanted(&run, args),
-        context: wit::Context {
-            call_id: run.call_id.to_owned(),
-            attempt: 1,
-            deadline_ms: limits.timeout.as_millis() as u64,
-            task: run.task.map(str::to_owned),
-        },
-    };
-    let reach = Reach {
-        files: Files::new(sandbox.roots.clone(), grant.writable()),
-        programs: Programs::new(
-            sandbox.machine.clone(),
-            sandbox.roots.clone(),
-            grant.writable(),
-            grant.network(),
-            deadline - time_to_tell(limits.timeout),
-        ),
-    };
-    let late = reach.programs.late();
-    let mut store = match store(sandbox, reach, limits, deadline, run.progress) {
-        Ok(store) => store,
-        Err(error) => return Execution::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
-    };
-    let running = async {
-        let instance = component.instantiate_async(&mut store).await?;
-        instance.hermes_tool_tool_execution().call_execute(&mut store, &call).await
-    };
-    let returned = within(deadline, &late, running).await;
-    let usage = Usage {
-        fuel: limits.fuel.saturating_sub(store.get_fuel().unwrap_or(0)),
-        memory_bytes: store.data().meter.memory_peak as u64,
-        host_calls: store.data().meter.host_calls,
-        wall_us: started.elapsed().as_micros() as u64,
-    };
-    let state = store.data();
-    let log = collect_log(state);
-    let (outcome, partial) = match returned {
-        Ok(Ok(Ok(output))) => (within_output_limit(output, limits), None),
-        Ok(Ok(Err(error))) => from_guest(error, limits),
-        Ok(Err(error)) => (Err(from_trap(run.tool, state, limits, &error)), None),
-        Err(_) => (Err(timed_out(run.tool, limits)), None),
-    };
-    Execution { outcome, partial, usage, log }
-}
-
-/// The arguments as the backend wants them: those of the call, or what the backend's template makes of them.
-fn wanted(run: &Run<'_>, args: &Args) -> String {
-    match &run.backend.arguments {
-        Some(template) => crate::canonical::to_string(&template.fill_arguments(args.value())),
-        None => args.canonical().to_owned(),
+/// When an attempt ends. The last one takes what is left of the call, unless the call's time was declared.
+fn bound(times: &Times, retry: Option<&Retry>, number: u32, end: Instant) -> Bound {
+    let at = Instant::now() + times.attempt;
+    let last = number > retry.map_or(0, |retry| retry.max_retries) && !times.declared;
+    match at < end && !last {
+        true => Bound { at, kind: Kind::AttemptTimeout, time: times.attempt },
+        false => Bound { at: at.min(end), kind: Kind::Timeout, time: times.call },
     }
 }
 
-/// What of the world one attempt can reach.
-struct Reach {
-    files: Files,
-    programs: Programs,
-}
-
-fn store(
-    sandbox: &Sandbox,
-    reach: Reach,
-    limits: &Limits,
-    deadline: Instant,
-    progress: Option<tokio::sync::mpsc::Sender<Progress>>,
-) -> wasmtime::Result<Store<State>> {
-    let state = State {
-        meter: Meter::new(limits),
-        wasi: Wasi::empty(limits.log),
-        files: reach.files,
-        open_files: 0,
-        programs: reach.programs,
-        log: Log::new(limits.log),
-        progress,
-    };
-    let mut store = Store::new(&sandbox.ticking.engine, state);
-    store.limiter(|state| &mut state.meter);
-    store.call_hook(|mut context, hook| match hook {
-        CallHook::CallingHost => context.data_mut().meter.count_host_call(),
-        CallHook::CallingWasm | CallHook::ReturningFromWasm | CallHook::ReturningFromHost => Ok(()),
-    });
-    store.set_fuel(limits.fuel)?;
-    // What a component hands to the host in one call is copied; this bounds it before it is.
-    store.set_hostcall_fuel(limits.output.max(64 << 20));
-    store.set_epoch_deadline(1);
-    let late = store.data().programs.late();
-    store.epoch_deadline_callback(move |_| match Instant::now() < end(deadline, &late) {
-        true => Ok(UpdateDeadline::Yield(1)),
-        false => Ok(UpdateDeadline::Interrupt),
-    });
-    Ok(store)
-}
-
-/// What is left to a component whose program was ended at the attempt's time: ending many processes takes a machine
-/// that is busy longer than any margin before it.
-const TELLING: Duration = Duration::from_secs(2);
-
-/// When an attempt ends.
-fn end(deadline: Instant, late: &AtomicBool) -> Instant {
-    if late.load(Ordering::Relaxed) { deadline + TELLING } else { deadline }
-}
-
-/// Runs to the end, or to the attempt's own; `Err` for the latter. Dropping the future ends the component.
-async fn within<T>(deadline: Instant, late: &AtomicBool, running: impl Future<Output = T>) -> Result<T, Elapsed> {
-    let mut running = std::pin::pin!(running);
-    match tokio::time::timeout_at(deadline.into(), &mut running).await {
-        Err(_) if late.load(Ordering::Relaxed) => tokio::time::timeout_at((deadline + TELLING).into(), running).await,
-        ended => ended,
-    }
-}
-
-/// How long before the attempt's own end its programs are ended, so that the component can still tell what they said.
-fn time_to_tell(timeout: Duration) -> Duration {
-    (timeout / 10).clamp(Duration::from_millis(20), Duration::from_millis(300)).min(timeout)
-}
-
-fn collect_log(state: &State) -> Vec<String> {
-    let printed = state.wasi.printed();
-    let text = String::from_utf8_lossy(&printed);
-    let lines = text.lines().take(PRINTED_LINES).map(|line| format!("print: {}", crate::document::printable(line)));
-    state.log.lines.iter().cloned().chain(lines).collect()
+/// A number between 0 and 1 that nobody foresees.
+fn chance() -> f64 {
+    use std::hash::{BuildHasher, Hasher};
+    let number = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    number as f64 / u64::MAX as f64
 }
 
 impl Execution {
     fn refused(error: Error) -> Execution {
-        Execution { outcome: Err(error), partial: None, usage: Usage::default(), log: Vec::new() }
+        let usage = Usage::default();
+        Execution { outcome: Err(error), partial: None, usage, log: Vec::new(), attempts: 0 }
+    }
+
+    fn add(&mut self, number: u32, tried: Tried) {
+        if number > 1 {
+            self.log.push(format!("attempt {number}"));
+        }
+        self.log.extend(tried.log);
+        self.usage.add(&tried.usage);
+        (self.outcome, self.partial, self.attempts) = (tried.outcome, tried.partial, number);
     }
 }
 
@@ -274,44 +209,59 @@ impl Sandbox {
         let ticking = engine::Ticking::start(&settings(slots, memory))?;
         let cache = Cache::open(&config.cache_dir.join("components"), &ticking.engine);
         let roots = Arc::new(Roots::open(&config.grants, &config.protected)?);
-        let machine = Arc::new(Machine::of(config, hidden));
-        let waiting_places = slots * WAITING_PER_SLOT;
-        let slots = Semaphore::new(slots as usize);
-        let waiting = AtomicU32::new(0);
+        let helper = helper::named(config.process.helper.as_ref());
+        let machine = Arc::new(Machine::of(config, helper.clone(), hidden));
+        let compiler = Compiler { helper, settings: config.install.clone(), slots, memory };
         Ok(Sandbox {
             ticking,
             cache,
+            compiler,
             ready: RwLock::default(),
             roots,
             machine,
             ceiling,
-            slots,
-            waiting,
-            waiting_places,
+            slots: Slots::new(slots),
         })
     }
 
-    /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new.
-    /// Returns the digest under which it runs.
+    /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new, which takes a
+    /// process of its own and may take its time. Returns the digest under which it runs.
     pub fn install(&self, bytes: &[u8], granted: &BTreeSet<String>) -> Result<Digest, InstallError> {
         let digest = Digest::of(bytes);
-        let engine = &self.ticking.engine;
         if let Some(unknown) = granted.iter().find(|name| !capability::ALL.contains(&name.as_str())) {
             let why = format!("and the capabilities of this runtime are {}", capability::ALL.join(", "));
             return Err(InstallError::Import { import: unknown.clone(), why });
         }
-        let component = self.cache.load(engine, bytes, &digest)?;
-        install::check(&component, engine, granted)?;
+        let binary = component::binary(bytes)?;
+        let contents = component::contents(&binary)?;
+        install::check(&contents, granted)?;
+        if contents.instances > engine::INSTANCES.into() {
+            let (what, count, limit) = ("instances", contents.instances, engine::INSTANCES.into());
+            return Err(InstallError::TooLarge { what, count, limit });
+        }
+        let component = self.compiled(&binary, &digest)?;
         let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
-        let mut linker = Linker::new(engine);
+        let mut linker = Linker::new(&self.ticking.engine);
         capability::link(&mut linker, granted).map_err(invalid)?;
         let pre = linker.instantiate_pre(&component).and_then(EveryPre::new).map_err(invalid)?;
         self.check_types(&pre)?;
         let mut ready = self.ready.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         let names = granted.iter().map(|name| name.as_bytes());
         let linked = Digest::of_parts(std::iter::once(digest.bytes().as_slice()).chain(names));
-        ready.insert(linked, Arc::new(pre));
+        let instances = contents.instances;
+        ready.insert(linked, Arc::new(Ready { pre, capabilities: granted.clone(), instances }));
         Ok(linked)
+    }
+
+    fn compiled(&self, binary: &[u8], digest: &Digest) -> Result<Component, InstallError> {
+        let engine = &self.ticking.engine;
+        if let Some(component) = self.cache.kept(engine, digest) {
+            return Ok(component);
+        }
+        let started = Instant::now();
+        let code = self.compiler.compile(binary)?;
+        tracing::info!(%digest, elapsed = ?started.elapsed(), "compiled a component");
+        self.cache.keep(engine, &code, digest)
     }
 
     /// The parts of the sandbox of the operating system, as a program in it finds them, or which one is not there.
@@ -331,7 +281,7 @@ impl Sandbox {
             files: Files::new(nothing.clone(), false),
             programs: Programs::new(self.machine.clone(), nothing, false, false, deadline),
         };
-        let mut store = store(self, reach, &limits, deadline, None).map_err(invalid)?;
+        let mut store = attempt::store(self, reach, &limits, deadline, None, None).map_err(invalid)?;
         let started = poll_until(deadline, pre.instance_pre().instantiate_async(&mut store));
         match started {
             Some(Ok(instance)) => {
@@ -342,27 +292,8 @@ impl Sandbox {
         }
     }
 
-    fn ready(&self, digest: &Digest) -> Option<Arc<EveryPre<State>>> {
+    fn ready(&self, digest: &Digest) -> Option<Arc<Ready>> {
         self.ready.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(digest).cloned()
-    }
-
-    /// A place to run in. Waits for one, but not behind a queue without end.
-    async fn slot(&self, deadline: Instant) -> Result<tokio::sync::SemaphorePermit<'_>, Error> {
-        if let Ok(slot) = self.slots.try_acquire() {
-            return Ok(slot);
-        }
-        let overloaded = |why: &str| {
-            Err(Error::new(Step::Sandbox, Kind::Overloaded, why.to_owned()).retry_after(Duration::from_secs(1)))
-        };
-        let waiting = Waiting::enter(&self.waiting);
-        if waiting.ahead >= self.waiting_places {
-            return overloaded("too many calls wait for a free slot");
-        }
-        match tokio::time::timeout_at(deadline.into(), self.slots.acquire()).await {
-            Ok(Ok(slot)) => Ok(slot),
-            Ok(Err(_)) => overloaded("the runtime is shutting down"),
-            Err(_) => overloaded("no slot became free within the call's time"),
-        }
     }
 }
 
@@ -377,22 +308,4 @@ fn poll_until<F: Future>(deadline: Instant, future: F) -> Option<F::Output> {
         std::thread::yield_now();
     }
     None
-}
-
-/// Counts a waiting call for as long as it waits.
-struct Waiting<'a> {
-    count: &'a AtomicU32,
-    ahead: u32,
-}
-
-impl Waiting<'_> {
-    fn enter(count: &AtomicU32) -> Waiting<'_> {
-        Waiting { count, ahead: count.fetch_add(1, Ordering::SeqCst) }
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.count.fetch_sub(1, Ordering::SeqCst);
-    }
 }

@@ -93,9 +93,24 @@ pub struct LimitsManifest {
     /// What it may log, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_bytes: Option<u64>,
+    /// What it may log and print, in lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_lines: Option<u64>,
     /// Calls to the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_calls: Option<u64>,
+    /// What it may hand to the host in one call, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_call_bytes: Option<u64>,
+    /// Handles that it may hold at the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handles: Option<u64>,
+    /// Core instances that its component is made of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instances: Option<u64>,
+    /// Elements of all tables together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table_elements: Option<u64>,
 }
 
 /// What runs a tool.

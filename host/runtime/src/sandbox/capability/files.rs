@@ -305,6 +305,7 @@ impl Host for State {
         content: Vec<u8>,
         expect: Expectation,
     ) -> wasmtime::Result<Result<Written, Failure>> {
+        self.meter.count_bytes(content.len());
         Ok(self.files.blocking(move |files| files.replace(&path, &content, &expect)).await)
     }
 
@@ -314,6 +315,7 @@ impl Host for State {
         content: Vec<u8>,
         expect: Expectation,
     ) -> wasmtime::Result<Result<Written, Failure>> {
+        self.meter.count_bytes(content.len());
         Ok(self.files.blocking(move |files| files.append(&path, &content, &expect)).await)
     }
 }
@@ -334,11 +336,15 @@ impl HostReader for State {
             return Ok(Err(failure(Reason::TooLarge, format!("one read has at most {READ} bytes"))));
         }
         let reader = self.wasi.table.get(&reader)?;
-        if let Some(bytes) = reader.read_ahead(offset, length) {
-            return Ok(Ok(bytes.to_vec()));
-        }
-        let reader = reader.without_ahead();
-        Ok(self.files.blocking(move |_| reader.read(offset, length)).await)
+        let read = match reader.read_ahead(offset, length) {
+            Some(bytes) => Ok(bytes.to_vec()),
+            None => {
+                let reader = reader.without_ahead();
+                self.files.blocking(move |_| reader.read(offset, length)).await
+            }
+        };
+        self.meter.count_bytes(read.as_ref().map_or(0, Vec::len));
+        Ok(read)
     }
 
     async fn digest(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<String, Failure>> {

@@ -9,6 +9,7 @@ mod plan;
 
 use super::files::Roots;
 use crate::config::{Config, ProcessSettings};
+use crate::error::Kind;
 use crate::sandbox::State;
 pub(crate) use crate::sandbox::bindings::hermes::tool::process::Reason;
 use crate::sandbox::bindings::hermes::tool::process::{
@@ -16,16 +17,14 @@ use crate::sandbox::bindings::hermes::tool::process::{
 };
 use child::{Ending, Launcher, Started};
 use output::Stream;
+pub(crate) use plan::LAUNCH;
 pub use plan::Layer;
 use plan::{Failed, Mount, Plan, ProcessLimits};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use wasmtime::component::Resource;
-
-/// This program, once it has said that it can be the launcher.
-pub(crate) static HELPER: OnceLock<PathBuf> = OnceLock::new();
 
 /// Most bytes of one stream's head and of its tail.
 const KEPT: u32 = 4 << 20;
@@ -33,6 +32,8 @@ const KEPT: u32 = 4 << 20;
 const TEXTS: usize = 2 << 20;
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+/// Programs that one attempt runs at the same time.
+const RUNNING: u32 = 16;
 /// How often the disk is looked at while a program runs that may write.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -74,13 +75,12 @@ struct Disk {
 }
 
 impl Machine {
-    pub(crate) fn of(config: &Config, hidden: Vec<String>) -> Machine {
+    pub(crate) fn of(config: &Config, helper: Option<PathBuf>, hidden: Vec<String>) -> Machine {
         let mount = |(name, grant): (&String, &crate::config::Grant)| Mount {
             name: format!("/{name}"),
             source: std::path::absolute(&grant.path).unwrap_or_else(|_| grant.path.clone()),
             writable: grant.mode == crate::config::Access::ReadWrite,
         };
-        let helper = config.process.helper.clone().or_else(|| HELPER.get().cloned());
         let grants = config.grants.iter().map(mount).collect();
         Machine { helper, settings: config.process.clone(), grants, hidden }
     }
@@ -305,20 +305,24 @@ fn free(place: &std::path::Path) -> Option<u64> {
 
 impl Host for State {
     async fn spawn(&mut self, command: Command) -> wasmtime::Result<Result<Resource<Child>, Failure>> {
-        self.meter.count_host_call()?;
+        if self.running >= RUNNING {
+            return Err(self.meter.stop(Kind::HandleLimit));
+        }
+        self.meter.count_bytes(command.input.as_ref().map_or(0, Vec::len));
         match self.programs.spawn(command).await {
-            Ok(child) => Ok(Ok(self.wasi.table.push(child)?)),
+            Ok(child) => {
+                self.running += 1;
+                Ok(Ok(self.wasi.table.push(child)?))
+            }
             Err(failure) => Ok(Err(failure)),
         }
     }
 
     async fn hidden(&mut self) -> wasmtime::Result<Vec<String>> {
-        self.meter.count_host_call()?;
         Ok(self.programs.machine.hidden.clone())
     }
 
     async fn ready(&mut self) -> wasmtime::Result<Result<(), Failure>> {
-        self.meter.count_host_call()?;
         let missing = |message| Failure { reason: Reason::LayerMissing, message };
         Ok(layers(&self.programs.machine).await.map(drop).map_err(missing))
     }
@@ -326,12 +330,16 @@ impl Host for State {
 
 impl HostChild for State {
     async fn next(&mut self, child: Resource<Child>) -> wasmtime::Result<Event> {
-        self.meter.count_host_call()?;
-        Ok(self.wasi.table.get_mut(&child)?.next().await)
+        let event = self.wasi.table.get_mut(&child)?.next().await;
+        if let Event::Output(chunk) = &event {
+            self.meter.count_bytes(chunk.data.len());
+        }
+        Ok(event)
     }
 
     async fn drop(&mut self, child: Resource<Child>) -> wasmtime::Result<()> {
         let mut child = self.wasi.table.delete(child)?;
+        self.running -= 1;
         if child.ended.is_none() {
             child.launcher.end().await;
         }

@@ -1,44 +1,52 @@
 //! WASI with empty authority: no directories, no environment, no sockets, standard input closed. It is there because
 //! the standard libraries of many languages import it whether they use it or not. What a component prints goes into
-//! the call's log.
+//! the call's log. Clock and randomness are the machine's, or those that a test or a replay fixed.
 
+use super::log::{Log, Stream};
 use crate::sandbox::State;
+use crate::sandbox::fixed::{FixedClock, Seeded};
+use crate::sandbox::{Fixed, limits::Limits};
+use bytes::Bytes;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use wasmtime::component::{Linker, ResourceTable};
-use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 /// Most bytes of randomness for one request of a component.
 const RANDOM: u64 = 1 << 20;
-
-/// Most things that a component holds open at the same time.
-const HANDLES: usize = 10_000;
+/// What a stream takes in one write.
+const WRITE: usize = 64 << 10;
 
 /// WASI of one attempt.
 pub(crate) struct Wasi {
     ctx: WasiCtx,
     pub(crate) table: ResourceTable,
-    printed: MemoryOutputPipe,
 }
 
 impl Wasi {
-    pub(crate) fn empty(log_bytes: usize) -> Wasi {
-        let printed = MemoryOutputPipe::new(log_bytes);
-        let ctx = WasiCtxBuilder::new()
-            .stdout(printed.clone())
-            .stderr(printed.clone())
+    pub(crate) fn empty(limits: &Limits, log: &Log, fixed: Option<&Fixed>) -> Wasi {
+        let mut builder = WasiCtxBuilder::new();
+        builder
+            .stdout(Printed { log: log.clone(), stream: Stream::Out })
+            .stderr(Printed { log: log.clone(), stream: Stream::Err })
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false)
-            .max_random_size(RANDOM)
-            .build();
+            .max_random_size(RANDOM);
+        if let Some(fixed) = fixed {
+            let clock = FixedClock::new(fixed);
+            builder
+                .secure_random(Seeded::new(fixed, "secure"))
+                .insecure_random(Seeded::new(fixed, "insecure"))
+                .insecure_random_seed(Seeded::new(fixed, "seed").next_u128())
+                .wall_clock(clock.clone())
+                .monotonic_clock(clock);
+        }
         let mut table = ResourceTable::new();
-        table.set_max_capacity(HANDLES);
-        Wasi { ctx, table, printed }
-    }
-
-    /// What the component printed.
-    pub(crate) fn printed(&self) -> Vec<u8> {
-        self.printed.contents().to_vec()
+        table.set_max_capacity(limits.handles);
+        Wasi { ctx: builder.build(), table }
     }
 }
 
@@ -50,4 +58,63 @@ impl WasiView for State {
 
 pub(super) fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)
+}
+
+/// A stream that ends in the call's log.
+#[derive(Clone)]
+struct Printed {
+    log: Log,
+    stream: Stream,
+}
+
+impl IsTerminal for Printed {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Printed {
+    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Printed {
+    async fn ready(&mut self) {}
+}
+
+#[wasmtime_wasi::async_trait]
+impl OutputStream for Printed {
+    fn write(&mut self, bytes: Bytes) -> Result<(), StreamError> {
+        self.log.print(self.stream, &bytes).map_err(|hit| StreamError::Trap(wasmtime::Error::new(hit)))
+    }
+
+    fn flush(&mut self) -> Result<(), StreamError> {
+        Ok(())
+    }
+
+    /// Never says that it is full: a component that prints too much is ended with a kind of its own, rather than left
+    /// to make something of a closed stream.
+    fn check_write(&mut self) -> Result<usize, StreamError> {
+        Ok(WRITE)
+    }
+}
+
+impl tokio::io::AsyncWrite for Printed {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+        Poll::Ready(self.log.print(self.stream, bytes).map(|()| bytes.len()).map_err(std::io::Error::other))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
 }

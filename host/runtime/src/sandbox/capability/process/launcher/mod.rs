@@ -8,7 +8,7 @@ mod init;
 mod root;
 mod system;
 
-use super::plan::{Failed, LAUNCH, Message, Plan};
+use super::plan::{Failed, Message, Plan};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 use std::io::{Read, Write};
@@ -28,16 +28,10 @@ struct Identity {
     privileged: bool,
 }
 
-/// Becomes the launcher if this process was started as one; otherwise notes that it can be. A program that embeds the
-/// runtime calls this first in `main`, before it starts a thread.
-pub fn helper_main() {
-    if std::env::args_os().nth(1).is_some_and(|word| word == LAUNCH) {
-        launch();
-        system::exit(0);
-    }
-    if let Ok(program) = std::env::current_exe() {
-        let _ = super::HELPER.set(program);
-    }
+/// The launcher: runs one program and ends with it.
+pub(crate) fn main() -> ! {
+    launch();
+    system::exit(0)
 }
 
 fn launch() {

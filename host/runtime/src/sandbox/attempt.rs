@@ -1,0 +1,237 @@
+//! How does one attempt at a call run? In a store of its own with its own limits, until it is done or its time is over,
+//! and nothing of it is left afterwards. Must not know whether there is another one.
+
+use super::capability::files::Files;
+use super::capability::log::Log;
+use super::capability::process::Programs;
+use super::capability::wasi::Wasi;
+use super::limits::{Limits, Meter};
+use super::{Fixed, Output, Ready, Run, Sandbox, State, failure, output, wit};
+use crate::call::Progress;
+use crate::envelope::Usage;
+use crate::error::{Error, Kind, Step};
+use crate::permission::Grant;
+use crate::validation::Args;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::time::error::Elapsed;
+use wasmtime::{CallHook, Store, UpdateDeadline};
+
+/// What one attempt has to do.
+pub(super) struct Task<'a> {
+    pub(super) component: &'a Ready,
+    pub(super) grant: &'a Grant,
+    pub(super) args: &'a Args,
+    pub(super) limits: &'a Limits,
+    pub(super) run: &'a Run<'a>,
+    /// 1 for the first.
+    pub(super) number: u32,
+    pub(super) bound: Bound,
+}
+
+/// When an attempt ends, and whose time is over then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    pub(super) at: Instant,
+    pub(super) kind: Kind,
+    /// What was allowed.
+    pub(super) time: Duration,
+}
+
+/// What came of an attempt.
+pub(super) struct Tried {
+    pub(super) outcome: Result<Output, Error>,
+    pub(super) partial: Option<Output>,
+    pub(super) usage: Usage,
+    pub(super) log: Vec<String>,
+    /// Whether something with a possible effect may have left the component.
+    pub(super) sent: bool,
+}
+
+impl Tried {
+    fn refused(error: Error) -> Tried {
+        Tried { outcome: Err(error), partial: None, usage: Usage::default(), log: Vec::new(), sent: false }
+    }
+}
+
+/// Runs one attempt. Dropping the future ends the component at once.
+pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
+    let Task { component, grant, args, limits, run, number, bound } = task;
+    if component.instances > limits.instances {
+        return Tried::refused(failure::limit_error(Kind::InstanceLimit, limits));
+    }
+    let _tick = sandbox.ticking.hold();
+    let started = Instant::now();
+    let left = bound.at.saturating_duration_since(started);
+    let call = wit::Call {
+        tool: run.backend.name_in_component.clone(),
+        args: wanted(run, args),
+        context: wit::Context {
+            call_id: run.call_id.to_owned(),
+            attempt: number,
+            // Some microseconds of it are gone already; nobody is told of less than was allowed for that.
+            deadline_ms: u64::try_from(left.as_micros().div_ceil(1000)).unwrap_or(u64::MAX),
+            task: run.task.map(str::to_owned),
+        },
+    };
+    let reach = Reach {
+        files: Files::new(sandbox.roots.clone(), grant.writable()),
+        programs: Programs::new(
+            sandbox.machine.clone(),
+            sandbox.roots.clone(),
+            grant.writable(),
+            grant.network(),
+            bound.at - time_to_tell(left),
+        ),
+    };
+    let late = reach.programs.late();
+    let mut store = match store(sandbox, reach, limits, bound.at, run.progress.clone(), run.fixed) {
+        Ok(store) => store,
+        Err(error) => return Tried::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
+    };
+    let mut cpu = Duration::ZERO;
+    let running = async {
+        let instance = component.pre.instantiate_async(&mut store).await?;
+        instance.hermes_tool_tool_execution().call_execute(&mut store, &call).await
+    };
+    let returned = within(bound.at, &late, OnCpu { running: std::pin::pin!(running), cpu: &mut cpu }).await;
+    let state = store.data();
+    let mut usage = Usage {
+        fuel: limits.fuel.saturating_sub(store.get_fuel().unwrap_or(0)),
+        memory_bytes: state.meter.memory_peak as u64,
+        host_calls: state.meter.host_calls,
+        bytes_in: call.args.len() as u64,
+        bytes_out: 0,
+        bytes_across: state.meter.bytes,
+        cpu_us: cpu.as_micros() as u64,
+        wall_us: started.elapsed().as_micros() as u64,
+    };
+    let log = state.log.collect();
+    let timed_out = || failure::timed_out(run.tool, bound.kind, bound.time);
+    // Without a capability there is no way out, whatever became of the component.
+    let can_send = !component.capabilities.is_empty();
+    let (outcome, partial, sent) = match returned {
+        Ok(Ok(Ok(output))) => {
+            usage.bytes_out = output::size(&output) as u64;
+            (failure::within_limits(output, limits), None, can_send)
+        }
+        Ok(Ok(Err(error))) => {
+            let sent = error.request_sent;
+            let (outcome, partial) = failure::from_guest(error, limits);
+            (outcome, partial, sent)
+        }
+        Ok(Err(error)) => {
+            let error = failure::from_trap(run.tool, state.meter.hit, limits, &error);
+            (Err(error.unwrap_or_else(timed_out)), None, can_send)
+        }
+        Err(_) => (Err(timed_out()), None, can_send),
+    };
+    Tried { outcome, partial, usage, log, sent }
+}
+
+/// The arguments as the backend wants them: those of the call, or what the backend's template makes of them.
+fn wanted(run: &Run<'_>, args: &Args) -> String {
+    match &run.backend.arguments {
+        Some(template) => crate::canonical::to_string(&template.fill_arguments(args.value())),
+        None => args.canonical().to_owned(),
+    }
+}
+
+/// What of the world one attempt can reach.
+pub(super) struct Reach {
+    pub(super) files: Files,
+    pub(super) programs: Programs,
+}
+
+pub(super) fn store(
+    sandbox: &Sandbox,
+    reach: Reach,
+    limits: &Limits,
+    deadline: Instant,
+    progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+    fixed: Option<&Fixed>,
+) -> wasmtime::Result<Store<State>> {
+    let log = Log::new(limits);
+    let state = State {
+        meter: Meter::new(limits),
+        wasi: Wasi::empty(limits, &log, fixed),
+        files: reach.files,
+        open_files: 0,
+        programs: reach.programs,
+        running: 0,
+        log,
+        progress,
+    };
+    let mut store = Store::new(&sandbox.ticking.engine, state);
+    store.limiter(|state| &mut state.meter);
+    let (call, result) = (limits.host_call_bytes, limits.output);
+    // What a component hands to the host is copied; this bounds it before it is. A result may have another size than
+    // what it hands over in a call.
+    store.call_hook(move |mut context, hook| match hook {
+        CallHook::CallingHost => {
+            context.set_hostcall_fuel(call);
+            context.data_mut().meter.count_host_call()
+        }
+        CallHook::ReturningFromWasm => {
+            context.set_hostcall_fuel(result);
+            Ok(())
+        }
+        CallHook::CallingWasm | CallHook::ReturningFromHost => Ok(()),
+    });
+    store.set_max_component_handles(limits.handles);
+    store.set_fuel(limits.fuel)?;
+    store.set_epoch_deadline(1);
+    let late = store.data().programs.late();
+    store.epoch_deadline_callback(move |_| match Instant::now() < end(deadline, &late) {
+        true => Ok(UpdateDeadline::Yield(1)),
+        false => Ok(UpdateDeadline::Interrupt),
+    });
+    Ok(store)
+}
+
+/// What is left to a component whose program was ended at the attempt's time: ending many processes takes a machine
+/// that is busy longer than any margin before it.
+const TELLING: Duration = Duration::from_secs(2);
+
+/// When an attempt ends.
+fn end(deadline: Instant, late: &AtomicBool) -> Instant {
+    if late.load(Ordering::Relaxed) { deadline + TELLING } else { deadline }
+}
+
+/// Runs to the end, or to the attempt's own; `Err` for the latter. Dropping the future ends the component.
+async fn within<T>(deadline: Instant, late: &AtomicBool, running: impl Future<Output = T>) -> Result<T, Elapsed> {
+    let mut running = std::pin::pin!(running);
+    match tokio::time::timeout_at(deadline.into(), &mut running).await {
+        Err(_) if late.load(Ordering::Relaxed) => tokio::time::timeout_at((deadline + TELLING).into(), running).await,
+        ended => ended,
+    }
+}
+
+/// How long before the attempt's own end its programs are ended, so that the component can still tell what they said.
+fn time_to_tell(timeout: Duration) -> Duration {
+    (timeout / 10).clamp(Duration::from_millis(20), Duration::from_millis(300)).min(timeout)
+}
+
+/// Adds up the time of the processor that polling a future takes. Its fibers run on the thread that polls.
+struct OnCpu<'a, F> {
+    running: Pin<&'a mut F>,
+    cpu: &'a mut Duration,
+}
+
+impl<F: Future> Future for OnCpu<'_, F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let before = time_of_thread();
+        let polled = self.running.as_mut().poll(context);
+        *self.cpu += time_of_thread().saturating_sub(before);
+        polled
+    }
+}
+
+fn time_of_thread() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
