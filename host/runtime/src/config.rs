@@ -4,8 +4,8 @@
 
 use crate::document::{self, Fault, Faults};
 pub use crate::settings::{
-    Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, Grant, InstallSettings, ProcessSettings, ResultSettings,
-    Role, Situations,
+    Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, Grant, InstallSettings, ProcessSettings,
+    ResultSettings, Role, Situations,
 };
 use crate::settings::{CeilingKey, WrittenProcess};
 use serde::{Deserialize, Serialize};

@@ -137,7 +137,14 @@ impl Runtime {
     }
 
     fn run<'a>(&self, call: &'a Call, tool: &'a Tool, backend: &'a Backend, call_id: &'a str) -> Run<'a> {
-        Run { tool, backend, call_id, task: call.situation.task.as_deref(), progress: call.progress.clone(), fixed: None }
+        Run {
+            tool,
+            backend,
+            call_id,
+            task: call.situation.task.as_deref(),
+            progress: call.progress.clone(),
+            fixed: None,
+        }
     }
 
     fn shape(
