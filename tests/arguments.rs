@@ -86,16 +86,17 @@ fn lists_that_come_as_text_are_read_once() {
     echo.arrives(r#"{"files":"a.txt"}"#, json!({ "count": 30, "files": ["a.txt"] }));
     assert_eq!(echo.refused(r#"{"options":"\"{\\\"a\\\":1}\""}"#)[0].path, "/options");
     assert_eq!(echo.refused(r#"{"options":"{\"a\":1,\"a\":2}"}"#)[0].path, "/options");
-    assert_eq!(echo.refused(r#""{\"count\":1}""#)[0].rule, "type");
+    let answer = echo.arrives(r#""{\"count\":1}""#, json!({ "count": 1 }));
+    assert_eq!((answer.metadata.repairs[0].path.as_str(), answer.metadata.repairs.len()), ("", 1));
+    assert_eq!(echo.refused(r#""\"{\\\"count\\\":1}\"""#)[0].rule, "type");
+    assert_eq!(echo.refused(r#""{\"count\":1,\"count\":2}""#)[0].rule, "type");
 }
 
-/// Text that is a list in text again is no list; what it may not become is a list of broken names without a word.
 #[test]
-fn what_is_encoded_twice_is_not_taken_apart_twice() {
-    let echo = echo();
-    let answer = echo.text(r#"{"files":"\"[\\\"a.txt\\\"]\""}"#);
-    let data = &answer.data;
-    assert!(data.is_null() || data["files"] == json!(["\"[\\\"a.txt\\\"]\""]), "{data}");
+fn what_is_encoded_twice_is_refused() {
+    let problem = &echo().refused(r#"{"files":"\"[\\\"a.txt\\\"]\""}"#)[0];
+    assert_eq!((problem.path.as_str(), problem.rule.as_str()), ("/files", "type"));
+    assert_eq!(problem.hint.as_deref(), Some("send the array itself, not its JSON in quotes"));
 }
 
 #[test]

@@ -2,10 +2,12 @@
 //! check what the words mean; `tool.rs` does.
 
 mod about;
+mod input;
 mod list;
 mod running;
 
 pub use about::{EvolutionStats, MetadataManifest, Moment, RankingManifest, ResultManifest, WhatIsKept};
+pub use input::{Format, Input, InputRules, InputType};
 pub use list::OneOrMany;
 pub use running::{
     Backend, BackoffStrategy, HealthCheckManifest, LimitsManifest, RateLimitManifest, RetryPolicy, TimeoutArgument,
@@ -14,6 +16,7 @@ pub use running::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A manifest file: one tool under the key `tool`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -42,9 +45,15 @@ pub struct ToolManifest {
     /// The arguments, one by one. Nothing beyond them is accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
-    /// The arguments as one JSON Schema (2020-12), instead of `inputs`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The arguments as one JSON Schema (2020-12), instead of `inputs`; a table, or a text of JSON where null is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "input::value_or_text")]
     pub input_schema: Option<Value>,
+    /// Documents that `input_schema` refers to, by their address. Nothing is ever fetched.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "input::values_or_texts")]
+    pub schemas: BTreeMap<String, Value>,
+    /// Whether loose types are repaired where nothing is lost, as the coercion table says.
+    #[serde(default = "yes", skip_serializing_if = "input::is_true")]
+    pub coercion: bool,
     /// The facts of the result, one by one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<OutputField>,
@@ -89,89 +98,6 @@ pub struct ToolManifest {
     /// Facts for people; decide nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<MetadataManifest>,
-}
-
-/// One argument.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Input {
-    /// Its key.
-    pub name: String,
-    /// Its type.
-    #[serde(rename = "type")]
-    pub type_: InputType,
-    /// Whether it must be there.
-    #[serde(default)]
-    pub required: bool,
-    /// What it is when it is not there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default: Option<Value>,
-    /// What it means, for an agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// The only values it may have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allowed_values: Option<Vec<Value>>,
-    /// Smallest and largest value of a number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub range: Option<[f64; 2]>,
-    /// Further rules.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub validation: Option<InputRules>,
-    /// What the items of an array are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub items: Option<InputType>,
-}
-
-/// The type of an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum InputType {
-    /// Text.
-    String,
-    /// A whole number.
-    Integer,
-    /// Any number.
-    Number,
-    /// `true` or `false`.
-    Boolean,
-    /// A list.
-    Array,
-    /// A JSON object.
-    Object,
-    /// One of `allowed_values`.
-    Enum,
-}
-
-/// Rules for an argument.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct InputRules {
-    /// Fewest characters or items.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_length: Option<u64>,
-    /// Most characters or items.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_length: Option<u64>,
-    /// A regular expression that must be found in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<String>,
-    /// Regular expressions that must not be found in it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub forbidden_patterns: Vec<String>,
-    /// What the text is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<Format>,
-}
-
-/// What a text argument is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Format {
-    /// Free text that passes byte for byte.
-    Text,
-    /// A virtual path, brought into one normal form.
-    Path,
 }
 
 /// One fact of a result.

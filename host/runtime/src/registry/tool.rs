@@ -172,7 +172,7 @@ fn check(
         problems.push(found);
         None
     });
-    let input = match schema::compile(&manifest) {
+    let input = match schema::compile(&manifest, &written_targets.0) {
         Ok(input) => Some(input),
         Err(found) => {
             problems.extend(found);
@@ -303,9 +303,10 @@ fn target_problem(manifest: &ToolManifest, target: &Target) -> Option<String> {
     if listed.is_none() && in_schema().is_none() {
         return Some(format!("the target names the argument `{name}`, which the tool does not have"));
     }
-    let is_path = listed.and_then(|input| input.validation.as_ref()?.format) == Some(super::manifest::Format::Path);
+    let format = listed.map(|input| input.validation.as_ref().and_then(|rules| rules.format));
     match target.syntax {
-        TargetSyntax::Path if !is_path => {
+        // Of a whole schema the target itself says that the text is a path.
+        TargetSyntax::Path if format.is_some_and(|format| format != Some(super::manifest::Format::Path)) => {
             Some(format!("the target `{name}` is a path, so its input needs `format = \"path\"`"))
         }
         TargetSyntax::Argv => None,

@@ -1,143 +1,192 @@
-//! What did the model mean? Repairs loose types by one written rule, only where the schema wants just that type, never
-//! losing anything, and notes each repair. Pure.
+//! What did the model mean? Repairs loose types by one written table, only where the value is wrong for certain and
+//! the schema wants just one type, never losing anything, and notes each repair. Pure.
 
-use super::parse::{kind_of, pointer};
+use super::parse::{self, Parsed};
+use super::problems::pointer;
+use super::reveal;
 use crate::envelope::Repair;
-use crate::registry::manifest::InputType;
-use crate::registry::schema::{Field, InputSchema};
+use crate::registry::schema::kinds::Kinds;
+use crate::registry::schema::shape::{ROOT, Shape};
 use serde_json::{Map, Value};
 
-/// Repairs the members of arguments in place.
-pub(super) fn coerce(args: &mut Map<String, Value>, schema: &InputSchema) -> Vec<Repair> {
+/// One row of the table.
+pub(super) struct Rule {
+    /// What a note calls it.
+    pub(super) name: &'static str,
+    /// What came.
+    pub(super) from: Kinds,
+    /// What the schema wants, and nothing else.
+    pub(super) wants: Kinds,
+    /// The value that was meant; nothing where it is not plain.
+    convert: fn(&Value, &Site<'_>) -> Option<Value>,
+}
+
+/// What is known about the place of a value.
+struct Site<'a> {
+    shape: &'a Shape,
+    place: usize,
+}
+
+const NUMBER: Kinds = Kinds::INTEGER.or(Kinds::FRACTION);
+const SCALAR: Kinds = Kinds::STRING.or(Kinds::BOOLEAN).or(NUMBER);
+
+/// The table. The first row that fits and gives a value counts. What is not here is a 400.
+pub(super) const TABLE: [Rule; 7] = [
+    Rule { name: "decimal integer in text", from: Kinds::STRING, wants: Kinds::INTEGER, convert: integer_in_text },
+    Rule { name: "number without a fraction", from: Kinds::INTEGER, wants: Kinds::INTEGER, convert: whole },
+    Rule { name: "boolean in text", from: Kinds::STRING, wants: Kinds::BOOLEAN, convert: boolean_in_text },
+    Rule { name: "JSON in text", from: Kinds::STRING, wants: Kinds::OBJECT, convert: json_in_text },
+    Rule { name: "JSON in text", from: Kinds::STRING, wants: Kinds::ARRAY, convert: json_in_text },
+    Rule { name: "one item for an array", from: SCALAR, wants: Kinds::ARRAY, convert: one_item },
+    Rule { name: NULL_IS_ABSENT, from: Kinds::NULL, wants: Kinds::NONE, convert: |_, _| None },
+];
+
+/// The last row is about members: what holds them takes the null away.
+const NULL_IS_ABSENT: &str = "null is an absent argument";
+
+/// Repairs arguments in place.
+pub(super) fn coerce(args: &mut Value, shape: &Shape) -> Vec<Repair> {
     let mut repairs = Vec::new();
-    if !schema.listed {
-        return repairs;
+    if let Value::Object(object) = args {
+        members(object, ROOT, shape, "", &mut repairs);
     }
-    for (name, field) in &schema.fields {
-        let Some(value) = args.get(name) else { continue };
-        let Some((to, rule)) = repair(value, field) else {
-            continue;
-        };
-        let from = match &to {
-            Some(to) => args.insert(name.clone(), to.clone()),
-            None => args.shift_remove(name),
-        };
-        repairs.push(Repair {
-            path: pointer("", name),
-            from: shown(from.unwrap_or_default()),
-            to: to.map(shown),
-            rule: rule.to_owned(),
-        });
-    }
+    branches(args, ROOT, shape, "", &mut repairs);
     repairs
 }
 
-/// A value as a note shows it: a long one only by its beginning.
-fn shown(value: Value) -> Value {
-    const LONG: usize = 200;
-    match &value {
-        Value::String(text) if text.len() > LONG => Value::String(crate::document::excerpt(text, LONG)),
-        Value::Array(_) | Value::Object(_) if value.to_string().len() > LONG => {
-            Value::String(crate::document::excerpt(&value.to_string(), LONG))
-        }
-        _ => value,
-    }
-}
-
-/// Puts defaults in where arguments are absent. Not a repair: the schema announces them.
-pub(super) fn fill_defaults(args: &mut Map<String, Value>, schema: &InputSchema) {
-    for (name, field) in &schema.fields {
-        if let (Some(default), false) = (&field.default, args.contains_key(name)) {
-            args.insert(name.clone(), default.clone());
-        }
-    }
-}
-
-/// The value that was meant, `None` for an absent one, and the rule that says so.
-fn repair(value: &Value, field: &Field) -> Option<(Option<Value>, &'static str)> {
-    let wanted = field.type_?;
-    if value.is_null() && !field.required {
-        return Some((None, "null is an absent argument"));
-    }
-    let (to, rule) = match (wanted, value) {
-        (InputType::Integer, Value::String(text)) => (exact_integer(text)?, "decimal integer in text"),
-        (InputType::Integer, Value::Number(number)) if number.is_f64() => {
-            (whole(number.as_f64()?)?, "number without a fraction")
-        }
-        (InputType::Boolean, Value::String(text)) if text == "true" => (Value::Bool(true), "boolean in text"),
-        (InputType::Boolean, Value::String(text)) if text == "false" => (Value::Bool(false), "boolean in text"),
-        (InputType::Object, Value::String(text)) => (json_of(text, "object")?, "JSON in text"),
-        (InputType::Array, Value::String(text)) => match json_of(text, "array") {
-            Some(array) => (array, "JSON in text"),
-            None => (Value::Array(vec![value.clone()]), "one item for an array"),
-        },
-        (InputType::Array, Value::Bool(_) | Value::Number(_)) => {
-            (Value::Array(vec![value.clone()]), "one item for an array")
-        }
-        _ => return None,
+/// Repairs all arguments that came as one text of JSON.
+pub(super) fn whole_in_text(text: &str) -> Option<(Parsed, Repair)> {
+    let parsed = parse::parse(text).ok().filter(|parsed| parsed.value.is_object())?;
+    let repair = Repair {
+        path: String::new(),
+        from: Value::String(reveal::excerpt(text)),
+        to: None,
+        rule: "JSON in text".to_owned(),
     };
-    Some((Some(to), rule))
+    Some((parsed, repair))
 }
 
-fn exact_integer(text: &str) -> Option<Value> {
-    let integer: i64 = text.parse().ok()?;
-    (integer.to_string() == text).then(|| integer.into())
+fn value(value: &mut Value, place: usize, shape: &Shape, path: &str, repairs: &mut Vec<Repair>) {
+    if let Some((to, rule)) = repair(value, &Site { shape, place }) {
+        let is_secret = shape.place(place).text.is_secret || path.split('/').any(reveal::is_secret_name);
+        let from = std::mem::replace(value, to);
+        repairs.push(Repair {
+            path: path.to_owned(),
+            from: reveal::note(&from, is_secret),
+            to: Some(reveal::note(value, is_secret)),
+            rule: rule.to_owned(),
+        });
+    }
+    match value {
+        Value::Object(object) => members(object, place, shape, path, repairs),
+        Value::Array(array) => {
+            for (index, item) in array.iter_mut().enumerate() {
+                let place = shape.item(place, index);
+                if says_something(place) {
+                    self::value(item, place, shape, &format!("{path}/{index}"), repairs);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
+    }
+    branches(value, place, shape, path, repairs);
 }
 
-fn whole(float: f64) -> Option<Value> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    (float.fract() == 0.0 && float.abs() < EXACT).then(|| Value::from(float as i64))
+/// Goes on where a union leaves but one branch.
+fn branches(value: &mut Value, place: usize, shape: &Shape, path: &str, repairs: &mut Vec<Repair>) {
+    let branches: Vec<usize> = shape.branches(place, value).collect();
+    for branch in branches {
+        self::value(value, branch, shape, path, repairs);
+    }
 }
 
-fn json_of(text: &str, kind: &str) -> Option<Value> {
-    let wrapped = super::parse::parse(&format!("{{\"value\":{text}}}")).ok()?;
-    let value = wrapped.get("value").filter(|_| wrapped.len() == 1)?;
-    (kind_of(value) == kind).then(|| value.clone())
+fn members(object: &mut Map<String, Value>, place: usize, shape: &Shape, path: &str, repairs: &mut Vec<Repair>) {
+    let mut absent = Vec::new();
+    for (key, member) in object.iter_mut() {
+        let id = shape.member(place, key);
+        if !says_something(id) {
+            continue;
+        }
+        if member.is_null() && !shape.place(id).kinds.has(Kinds::NULL) {
+            absent.extend((!is_required(shape, place, key)).then(|| key.clone()));
+        } else {
+            let wrong_or_deep =
+                member.is_object() || member.is_array() || repair(member, &Site { shape, place: id }).is_some();
+            if wrong_or_deep {
+                value(member, id, shape, &pointer(path, key), repairs);
+            }
+        }
+    }
+    for key in absent {
+        object.shift_remove(&key);
+        let rule = NULL_IS_ABSENT.to_owned();
+        repairs.push(Repair { path: pointer(path, &key), from: Value::Null, to: None, rule });
+    }
+}
+
+/// Whether an object has to have a member, in any branch too: rather a refusal than a doubt.
+fn is_required(shape: &Shape, place: usize, key: &str) -> bool {
+    let place = shape.place(place);
+    let in_branch = |branch: &usize| shape.place(*branch).required.iter().any(|name| name == key);
+    place.required.iter().any(|name| name == key) || place.unions.iter().flatten().any(in_branch)
+}
+
+fn says_something(place: usize) -> bool {
+    place >= ROOT
+}
+
+/// The value that was meant, and the rule that says so.
+fn repair(value: &Value, site: &Site<'_>) -> Option<(Value, &'static str)> {
+    let kind = Kinds::of(value);
+    let kinds = site.shape.place(site.place).kinds;
+    // A right value stays; only a whole number may be written as one that is not.
+    let is_float = value.as_number().is_some_and(serde_json::Number::is_f64);
+    if kinds.has(kind) && !(is_float && kinds.and(NUMBER) == Kinds::INTEGER) {
+        return None;
+    }
+    let wanted = if kinds.has(kind) { kinds.and(NUMBER) } else { kinds.without(Kinds::NULL) };
+    let fits = |rule: &&Rule| rule.from.has(kind) && rule.wants == wanted;
+    TABLE.iter().filter(fits).find_map(|rule| Some(((rule.convert)(value, site)?, rule.name)))
+}
+
+fn integer_in_text(value: &Value, _: &Site<'_>) -> Option<Value> {
+    let text = value.as_str()?;
+    let signed: Option<Value> = text.parse::<i64>().ok().map(Value::from);
+    let integer = signed.or_else(|| text.parse::<u64>().ok().map(Value::from))?;
+    (integer.to_string() == text).then_some(integer)
+}
+
+/// A double below this is exactly the integer that was written.
+pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
+
+fn whole(value: &Value, _: &Site<'_>) -> Option<Value> {
+    let float = value.as_f64().filter(|float| value.is_f64() && float.fract() == 0.0 && float.abs() < EXACT)?;
+    Some(Value::from(float as i64))
+}
+
+fn boolean_in_text(value: &Value, _: &Site<'_>) -> Option<Value> {
+    match value.as_str()? {
+        "true" => Some(Value::Bool(true)),
+        "false" => Some(Value::Bool(false)),
+        _ => None,
+    }
+}
+
+fn json_in_text(value: &Value, site: &Site<'_>) -> Option<Value> {
+    let parsed = parse::parse(value.as_str()?).ok()?;
+    let is_meant = site.shape.place(site.place).kinds.has(Kinds::of(&parsed.value)) && parsed.inexact.is_empty();
+    is_meant.then_some(parsed.value)
+}
+
+/// One value where an array of such is wanted. Text that looks like JSON is none: it is a list with a mistake in it,
+/// or encoded twice.
+fn one_item(value: &Value, site: &Site<'_>) -> Option<Value> {
+    let looks_like_json = value.as_str().is_some_and(|text| text.trim_start().starts_with(['[', '{', '"']));
+    let item = Site { shape: site.shape, place: site.shape.item(site.place, 0) };
+    let is_item = item.shape.place(item.place).kinds.has(Kinds::of(value)) || repair(value, &item).is_some();
+    (!looks_like_json && is_item).then(|| Value::Array(vec![value.clone()]))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn check(type_: InputType, from: Value, to: Option<Value>) {
-        let field = Field { type_: Some(type_), ..Field::default() };
-        let repaired = repair(&from, &field);
-        match to {
-            Some(to) => assert_eq!(repaired.map(|(to, _)| to), Some(Some(to)), "{from}"),
-            None => assert_eq!(repaired, None, "{from}"),
-        }
-    }
-
-    #[test]
-    fn only_what_loses_nothing_is_repaired() {
-        use InputType::*;
-        check(Integer, json!("42"), Some(json!(42)));
-        check(Integer, json!("-7"), Some(json!(-7)));
-        check(Integer, json!("042"), None);
-        check(Integer, json!("+42"), None);
-        check(Integer, json!("4.2"), None);
-        check(Integer, json!("99999999999999999999"), None);
-        check(Integer, json!(30.0), Some(json!(30)));
-        check(Integer, json!(30.5), None);
-        check(Boolean, json!("true"), Some(json!(true)));
-        check(Boolean, json!("True"), None);
-        check(Boolean, json!(1), None);
-        check(Object, json!("{\"a\":1}"), Some(json!({ "a": 1 })));
-        check(Object, json!("[1]"), None);
-        check(Array, json!("[\"a\",\"b\"]"), Some(json!(["a", "b"])));
-        check(Array, json!("a.txt"), Some(json!(["a.txt"])));
-        check(Array, json!("{\"a\":1},\"b\":2"), Some(json!(["{\"a\":1},\"b\":2"])));
-        check(String, json!("[1]"), None);
-        check(String, json!(5), None);
-        check(Number, json!("5"), None);
-    }
-
-    #[test]
-    fn null_is_absent_only_where_the_argument_may_be() {
-        let optional = Field { type_: Some(InputType::Integer), ..Field::default() };
-        let required = Field { required: true, ..Field { type_: Some(InputType::Integer), ..Field::default() } };
-        assert_eq!(repair(&Value::Null, &optional).map(|(to, _)| to), Some(None));
-        assert_eq!(repair(&Value::Null, &required), None);
-    }
-}
+#[path = "coerce_tests.rs"]
+mod tests;

@@ -1,18 +1,29 @@
 //! Step 4 of 7: are these arguments what the tool can trust?
 
 mod coerce;
-mod parse;
+mod explain;
+mod number;
+mod numbers;
+pub mod parse;
 mod path;
 mod problems;
+mod reveal;
+mod sanitise;
+mod text;
+mod union;
 
 use crate::call::{Arguments, Digest, Judged};
 use crate::canonical;
-use crate::document::{excerpt, is_deceptive};
+use crate::document::excerpt;
+use crate::envelope::Repair;
 use crate::error::{Error, Kind, Problem, Step};
 use crate::permission::Grant;
 use crate::registry::Tool;
-use crate::registry::manifest::{Format, InputType, TargetSyntax, TimeoutUnit};
-use serde_json::{Map, Value};
+use crate::registry::manifest::TimeoutUnit;
+use crate::registry::schema::InputSchema;
+use parse::{Inexact, Parsed};
+use problems::Whole;
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,15 +67,23 @@ impl Args {
 /// # Errors
 /// `invalid_input` with all problems, sorted by place.
 pub fn judge(tool: &Tool, args: &Arguments, longest: Duration) -> Result<Judged, Error> {
-    let mut object = read(args).map_err(|problem| refuse(tool, vec![problem]))?;
-    let repairs = coerce::coerce(&mut object, &tool.input);
-    coerce::fill_defaults(&mut object, &tool.input);
-    let mut found = sanitise(tool, &mut object);
-    let value = Value::Object(object);
-    if !tool.input.validator.is_valid(&value) {
-        let known: Vec<&str> = tool.input.fields.keys().map(String::as_str).collect();
-        let errors = tool.input.validator.iter_errors(&value).take(MOST_ERRORS);
-        found.extend(errors.flat_map(|error| problems::of(&error, &known)));
+    let schema = &tool.input;
+    let Read { mut value, inexact, mut repairs } = read(args, schema).map_err(|problem| refuse(tool, vec![problem]))?;
+    let mut found: Vec<Problem> = inexact.iter().filter_map(|number| inexact_problem(number, schema)).collect();
+    if schema.coercion {
+        repairs.extend(coerce::coerce(&mut value, &schema.shape));
+    }
+    fill_defaults(&mut value, schema);
+    found.extend(sanitise::sanitise(&mut value, &schema.shape));
+    found.extend(numbers::too_large(&value, &schema.shape));
+    if !schema.validator.is_valid(&value) {
+        let whole = Whole { value: &value, schema };
+        found.extend(match schema.is_explosive {
+            true => explain::explain(whole),
+            false => {
+                schema.validator.iter_errors(&value).take(MOST_ERRORS).flat_map(|e| problems::of(&e, whole)).collect()
+            }
+        });
     }
     let timeout = timeout(tool, &value, longest).unwrap_or_else(|problem| {
         found.push(problem);
@@ -118,75 +137,91 @@ fn timeout(tool: &Tool, args: &Value, longest: Duration) -> Result<Option<Durati
     }
 }
 
-fn read(args: &Arguments) -> Result<Map<String, Value>, Problem> {
-    match args {
-        Arguments::Json(text) => parse::parse(text),
-        Arguments::Value(Value::Object(object)) => {
-            object.values().try_for_each(parse::check_depth)?;
-            Ok(object.clone())
+/// Arguments as they were read.
+struct Read {
+    value: Value,
+    inexact: Vec<Inexact>,
+    repairs: Vec<Repair>,
+}
+
+fn read(args: &Arguments, schema: &InputSchema) -> Result<Read, Problem> {
+    let (value, inexact) = match args {
+        Arguments::Json(text) => {
+            let Parsed { value, inexact } = parse::parse(text)?;
+            (value, inexact)
         }
-        Arguments::Value(other) => Err(Problem {
+        Arguments::Value(value) => {
+            parse::check_bounds(value)?;
+            (value.clone(), Vec::new())
+        }
+    };
+    match value {
+        Value::Object(_) => Ok(Read { value, inexact, repairs: Vec::new() }),
+        // Some clients write JSON twice. Once more is read, as for every argument; not more often.
+        Value::String(text)
+            if schema.coercion
+                && let Some((parsed, repair)) = coerce::whole_in_text(&text) =>
+        {
+            Ok(Read { value: parsed.value, inexact: parsed.inexact, repairs: vec![repair] })
+        }
+        other => Err(Problem {
             path: String::new(),
             rule: "type".into(),
             expected: "a JSON object".into(),
-            received: parse::kind_of(other).into(),
-            hint: None,
+            received: reveal::value(&other, false),
+            hint: Some("send the arguments as one JSON object, in curly brackets".into()),
         }),
     }
 }
 
-/// Brings paths into their normal form and finds what the schema cannot say: characters that deceive, and patterns
-/// that must not be there.
-fn sanitise(tool: &Tool, object: &mut Map<String, Value>) -> Vec<Problem> {
-    let mut found = Vec::new();
-    for (name, field) in &tool.input.fields {
-        let Some(value) = object.get_mut(name) else { continue };
-        let is_strict = match (field.format, field.type_) {
-            (Some(Format::Path), _) | (_, Some(InputType::Enum)) => true,
-            (Some(Format::Text), _) => false,
-            (None, _) => !field.forbidden.is_empty() || field.patterned || is_target(tool, name),
-        };
-        let Value::String(text) = value else { continue };
-        if is_strict && let Some(bad) = text.chars().find(|c| is_deceptive(*c)) {
-            found.push(problem(name, "characters", "visible characters only", &format!("{bad:?}")));
-        }
-        // Patterns are held against the form that runs, so that another spelling gets round none of them.
-        if field.format == Some(Format::Path) {
-            *text = path::normalise(text);
-        }
-        if let Some(pattern) = field.forbidden.iter().find(|pattern| pattern.is_match(text)) {
-            found.push(problem(name, "forbidden_pattern", &format!("no text that matches `{pattern}`"), text));
+/// Puts defaults in where arguments are absent. Not a repair: the schema announces them.
+fn fill_defaults(args: &mut Value, schema: &InputSchema) {
+    let Value::Object(args) = args else { return };
+    for (name, field) in &schema.fields {
+        if let (Some(default), false) = (&field.default, args.contains_key(name)) {
+            args.insert(name.clone(), default.clone());
         }
     }
-    found
 }
 
-/// Whether an argument names what is acted on, so that a person has to be able to read it.
-fn is_target(tool: &Tool, name: &str) -> bool {
-    tool.targets.iter().any(|target| target.argument == name && target.syntax == TargetSyntax::Name)
+/// A number that is not quite what was written is right only where any number is wanted.
+fn inexact_problem(number: &Inexact, schema: &InputSchema) -> Option<Problem> {
+    match numbers::is_any_number(&number.path, &schema.shape) {
+        true => None,
+        false => Some(Problem {
+            path: parse::pointer_of(&number.path),
+            rule: "number".into(),
+            expected: "an integer of 64 bits, or a decimal that a double holds".into(),
+            received: excerpt(&number.literal, 60),
+            hint: Some("send a number with fewer digits, or text where text is taken".into()),
+        }),
+    }
 }
 
 fn problem(name: &str, rule: &str, expected: &str, received: &str) -> Problem {
     Problem {
-        path: parse::pointer("", name),
+        path: problems::pointer("", name),
         rule: rule.into(),
         expected: expected.into(),
         received: excerpt(received, 60),
-        hint: None,
+        hint: Some(format!("send {expected}")),
     }
 }
 
+/// The answer to wrong arguments: the first problems by their place, and how many there are.
 fn refuse(tool: &Tool, mut found: Vec<Problem>) -> Error {
     found.sort();
     found.dedup();
+    found.dedup_by(|one, other| one.rule == "number" && (&one.rule, &one.path) == (&other.rule, &other.path));
+    // A number that was not read as it was written breaks further rules that say nothing more.
+    let misread: Vec<String> = found.iter().filter(|it| it.rule == "number").map(|it| it.path.clone()).collect();
+    found.retain(|problem| problem.rule == "number" || !misread.contains(&problem.path));
     let count = found.len();
     found.truncate(problems::MOST);
     let noun = if count == 1 { "problem" } else { "problems" };
-    let mut error = Error::new(
-        Step::Validation,
-        Kind::InvalidInput,
-        format!("the arguments of `{}` have {count} {noun}", tool.name),
-    );
+    let more = if count > problems::MOST { format!("; the first {} are told", problems::MOST) } else { String::new() };
+    let message = format!("the arguments of `{}` have {count} {noun}{more}", tool.name);
+    let mut error = Error::new(Step::Validation, Kind::InvalidInput, message);
     error.problems = found;
     error
 }

@@ -1,226 +1,326 @@
-//! Is the text one JSON object, read the way everybody would read it? Keys given twice, half surrogates, depth and
-//! size are answered here, before anything looks at the arguments. Pure.
+//! Is the text one JSON value, read the way everybody would read it? Keys given twice, half surrogates, numbers that
+//! no machine word holds, depth and size are answered here, with their place, before anything looks at the arguments.
+//! Also for whoever has to look at a message before its protocol library does. Pure.
+//!
+//! A parser of our own, since `serde_json` keeps the last of two equal keys without a word, names no place for a half
+//! surrogate, and hands over the nearest double for a number that it cannot hold, when the digits are gone.
 
-use crate::document::excerpt;
+use super::number;
+use super::text;
 use crate::error::Problem;
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
-use std::cell::{Cell, RefCell};
-use std::fmt;
+use serde_json::{Map, Value};
 
 /// Deepest nesting inside arguments.
-const DEPTH: usize = 120;
+pub const DEPTH: usize = 120;
 /// Longest arguments, in bytes.
-const SIZE: usize = 16 << 20;
+pub const SIZE: usize = 16 << 20;
 /// Most values in all arrays and objects together.
-const VALUES: usize = 100_000;
+pub const VALUES: usize = 100_000;
 
-/// Reads arguments from text.
-pub(super) fn parse(text: &str) -> Result<Map<String, Value>, Problem> {
-    if text.len() > SIZE {
-        return Err(problem("size", format!("at most {SIZE} bytes"), format!("{} bytes", text.len())));
-    }
+/// What was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed {
+    /// The value.
+    pub value: Value,
+    /// Numbers whose value is not quite what was written. They are right only where any number is wanted.
+    pub inexact: Vec<Inexact>,
+}
+
+/// A number that no 64-bit integer and no double holds exactly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inexact {
+    /// Where it stands.
+    pub path: Vec<Part>,
+    /// As it was written.
+    pub literal: String,
+}
+
+/// One part of the way to a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A member of an object.
+    Key(String),
+    /// An item of an array.
+    Item(usize),
+}
+
+/// The way to a value, as a JSON Pointer (RFC 6901).
+pub fn pointer_of(path: &[Part]) -> String {
+    path.iter().fold(String::new(), |pointer, part| match part {
+        Part::Key(key) => super::problems::pointer(&pointer, key),
+        Part::Item(index) => format!("{pointer}/{index}"),
+    })
+}
+
+/// Reads one JSON value. A byte order mark before it is no part of it.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub fn parse(text: &str) -> Result<Parsed, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let found = RefCell::new(None);
-    let values = Cell::new(0);
-    let seed = Strict { path: "", depth: 0, values: &values, found: &found };
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let parsed = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
-    match (parsed, found.into_inner()) {
-        (_, Some(problem)) => Err(problem),
-        (Ok(Value::Object(object)), None) => Ok(object),
-        (Ok(other), None) => Err(problem("type", "a JSON object".into(), kind_of(&other).into())),
-        (Err(error), None) => Err(problem(
-            "json",
-            "valid JSON".into(),
-            format!("{} at line {}, column {}", without_place(&error), error.line(), error.column()),
-        )),
+    let mut reader = Reader { text, at: 0, values: 0, path: Vec::new(), inexact: Vec::new() };
+    if text.len() > SIZE {
+        return Err(reader.problem("size", format!("at most {SIZE} bytes"), format!("{} bytes", text.len()), None));
+    }
+    let value = reader.value()?;
+    match reader.peek() {
+        None => Ok(Parsed { value, inexact: reader.inexact }),
+        Some(_) => Err(reader.broken("more after the value")),
     }
 }
 
-/// Checks the depth of a value that an embedding program built.
-pub(super) fn check_depth(value: &Value) -> Result<(), Problem> {
-    fn deep(value: &Value, left: usize) -> bool {
-        match value {
-            Value::Array(items) => left == 0 || items.iter().any(|item| deep(item, left - 1)),
-            Value::Object(members) => left == 0 || members.values().any(|member| deep(member, left - 1)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-        }
-    }
-    // The arguments themselves are the first level.
-    if deep(value, DEPTH - 1) { Err(too_deep("")) } else { Ok(()) }
+/// Where the reader is: the key as it stands in the text, or the index.
+#[derive(Clone, Copy)]
+enum Here {
+    Key { start: usize, end: usize },
+    Item(usize),
 }
 
-/// What a value is, in the words of JSON Schema.
-pub(super) fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    values: usize,
+    path: Vec<Here>,
+    inexact: Vec<Inexact>,
 }
 
-fn problem(rule: &str, expected: String, received: String) -> Problem {
-    Problem { path: String::new(), rule: rule.into(), expected, received, hint: None }
-}
-
-fn too_deep(path: &str) -> Problem {
-    Problem { path: path.into(), ..problem("depth", format!("at most {DEPTH} levels"), "more".into()) }
-}
-
-fn without_place(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.split(" at line ").next().unwrap_or_default().to_owned()
-}
-
-struct Strict<'a> {
-    path: &'a str,
-    depth: usize,
-    values: &'a Cell<usize>,
-    found: &'a RefCell<Option<Problem>>,
-}
-
-impl Strict<'_> {
-    /// Keeps the problem, with its place, and stops the parser.
-    fn stop<E: serde::de::Error>(&self, problem: Problem) -> E {
-        self.found.borrow_mut().get_or_insert(problem);
-        E::custom("refused")
-    }
-
-    fn count<E: serde::de::Error>(&self) -> Result<(), E> {
-        self.values.set(self.values.get() + 1);
-        match self.values.get() <= VALUES {
-            true => Ok(()),
-            false => Err(self.stop(problem("size", format!("at most {VALUES} values"), "more".into()))),
+impl Reader<'_> {
+    fn value(&mut self) -> Result<Value, Problem> {
+        match self.peek() {
+            Some(b'{') => self.object(),
+            Some(b'[') => self.array(),
+            Some(b'"') => Ok(Value::String(self.string()?)),
+            Some(b't') => self.word("true", Value::Bool(true)),
+            Some(b'f') => self.word("false", Value::Bool(false)),
+            Some(b'n') => self.word("null", Value::Null),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(_) => Err(self.broken("no JSON value begins so")),
+            None => Err(self.broken("it ends where a value belongs")),
         }
     }
 
-    fn enter<E: serde::de::Error>(&self) -> Result<usize, E> {
-        match self.depth < DEPTH {
-            true => Ok(self.depth + 1),
-            false => Err(self.stop(too_deep(self.path))),
-        }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number that is none"))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let depth = self.enter()?;
-        let mut array = Vec::new();
-        loop {
-            let path = format!("{}/{}", self.path, array.len());
-            self.count()?;
-            let seed = Strict { path: &path, depth, values: self.values, found: self.found };
-            match items.next_element_seed(seed)? {
-                Some(item) => array.push(item),
-                None => return Ok(Value::Array(array)),
-            }
-        }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let depth = self.enter()?;
+    fn object(&mut self) -> Result<Value, Problem> {
+        self.enter()?;
         let mut object = Map::new();
-        while let Some(key) = members.next_key::<String>()? {
-            let path = pointer(self.path, &key);
-            self.count()?;
-            if object.contains_key(&key) {
-                let twice = Problem {
-                    path,
-                    rule: "duplicate_key".into(),
-                    expected: "each key once".into(),
-                    received: format!("`{}` twice", excerpt(&key, 80)),
-                    hint: Some("send the one value that is meant".into()),
-                };
-                return Err(self.stop(twice));
-            }
-            let seed = Strict { path: &path, depth, values: self.values, found: self.found };
-            let value = members.next_value_seed(seed)?;
-            object.insert(key, value);
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(Value::Object(object));
         }
-        Ok(Value::Object(object))
+        loop {
+            if self.peek() != Some(b'"') {
+                return Err(self.broken("a key in double quotes belongs there"));
+            }
+            let start = self.at + 1;
+            let key = self.string()?;
+            let end = self.at - 1;
+            self.path.push(Here::Key { start, end });
+            if object.contains_key(&key) {
+                return Err(self.twice(&key));
+            }
+            self.skip(b':', "a colon belongs there")?;
+            self.count()?;
+            let value = self.value()?;
+            object.insert(key, value);
+            self.path.pop();
+            if !self.more(b'}')? {
+                return Ok(Value::Object(object));
+            }
+        }
+    }
+
+    fn array(&mut self) -> Result<Value, Problem> {
+        self.enter()?;
+        let mut array = Vec::new();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(Value::Array(array));
+        }
+        loop {
+            self.path.push(Here::Item(array.len()));
+            self.count()?;
+            array.push(self.value()?);
+            self.path.pop();
+            if !self.more(b']')? {
+                return Ok(Value::Array(array));
+            }
+        }
+    }
+
+    /// Steps over a comma, or over the bracket that ends an array or object.
+    fn more(&mut self, close: u8) -> Result<bool, Problem> {
+        let next = self.peek();
+        match next {
+            Some(b',') => {
+                self.at += 1;
+                Ok(true)
+            }
+            Some(byte) if byte == close => {
+                self.at += 1;
+                Ok(false)
+            }
+            _ => Err(self.broken(&format!("a comma or `{}` belongs there", char::from(close)))),
+        }
+    }
+
+    /// Steps over the bracket that opens an array or object.
+    fn enter(&mut self) -> Result<(), Problem> {
+        self.at += 1;
+        // Each of those that are open has put its place on the path.
+        match self.path.len() < DEPTH {
+            true => Ok(()),
+            false => Err(self.problem("depth", format!("at most {DEPTH} levels"), "more".into(), None)),
+        }
+    }
+
+    fn count(&mut self) -> Result<(), Problem> {
+        self.values += 1;
+        match self.values <= VALUES {
+            true => Ok(()),
+            false => Err(self.problem("size", format!("at most {VALUES} values"), "more".into(), None)),
+        }
+    }
+
+    fn skip(&mut self, byte: u8, what: &str) -> Result<(), Problem> {
+        match self.peek() == Some(byte) {
+            true => {
+                self.at += 1;
+                Ok(())
+            }
+            false => Err(self.broken(what)),
+        }
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, Problem> {
+        match self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            true => {
+                self.at += word.len();
+                Ok(value)
+            }
+            false => Err(self.broken("no JSON value begins so")),
+        }
+    }
+
+    fn number(&mut self) -> Result<Value, Problem> {
+        let rest = &self.text[self.at..];
+        let literal = number::literal(rest);
+        let Some(read) = number::read(literal) else {
+            return Err(self.broken("that is no JSON number"));
+        };
+        match read {
+            number::Read::Exact(number) => {
+                self.at += literal.len();
+                Ok(Value::Number(number))
+            }
+            number::Read::Near(number) => {
+                let path = self.path.iter().map(|here| self.part(*here)).collect();
+                self.inexact.push(Inexact { path, literal: literal.to_owned() });
+                self.at += literal.len();
+                Ok(Value::Number(number))
+            }
+            number::Read::TooLarge => Err(self.problem(
+                "number",
+                "a number that a computer holds".into(),
+                crate::document::excerpt(literal, 40),
+                Some("the largest is about 1.8e308; send larger ones as text, where text is taken".into()),
+            )),
+        }
+    }
+
+    fn string(&mut self) -> Result<String, Problem> {
+        match text::read(self.text, self.at) {
+            Ok((string, end)) => {
+                self.at = end;
+                Ok(string)
+            }
+            Err(text::Broken::Surrogate { at }) => {
+                self.at = at;
+                let place = self.line_and_column();
+                Err(self.problem(
+                    "surrogate",
+                    "whole characters".into(),
+                    format!("half of a surrogate pair at {place}"),
+                    Some(r"write characters beyond \uffff as they are, or as both halves: \ud83d\ude00".into()),
+                ))
+            }
+            Err(text::Broken::Other { at, what }) => {
+                self.at = at;
+                Err(self.broken(what))
+            }
+        }
+    }
+
+    /// The next byte that is no white space.
+    fn peek(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = bytes.get(self.at) {
+            self.at += 1;
+        }
+        bytes.get(self.at).copied()
+    }
+
+    fn twice(&self, key: &str) -> Problem {
+        self.problem(
+            "duplicate_key",
+            "each key once".into(),
+            format!("`{}` twice", super::reveal::name(key)),
+            Some("send the one value that is meant".into()),
+        )
+    }
+
+    fn broken(&self, what: &str) -> Problem {
+        let received = format!("{what}: {}", self.line_and_column());
+        let hint = "send one JSON object, with keys and text in double quotes and nothing before or after it";
+        self.problem("json", "valid JSON".into(), received, Some(hint.into()))
+    }
+
+    fn problem(&self, rule: &str, expected: String, received: String, hint: Option<String>) -> Problem {
+        let parts: Vec<Part> = self.path.iter().map(|here| self.part(*here)).collect();
+        Problem { path: pointer_of(&parts), rule: rule.into(), expected, received, hint }
+    }
+
+    fn part(&self, here: Here) -> Part {
+        match here {
+            Here::Item(index) => Part::Item(index),
+            Here::Key { start, end } => {
+                let read = text::read(self.text, start - 1).map(|(key, _)| key);
+                Part::Key(read.unwrap_or_else(|_| self.text[start..end].to_owned()))
+            }
+        }
+    }
+
+    fn line_and_column(&self) -> String {
+        let before = &self.text[..crate::document::floor_char_boundary(self.text, self.at)];
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        format!("line {line}, column {column}")
     }
 }
 
-/// A JSON Pointer with one more key.
-pub(super) fn pointer(path: &str, key: &str) -> String {
-    format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"))
+/// Checks the depth and size of a value that an embedding program built: they are those of text.
+pub(super) fn check_bounds(value: &Value) -> Result<(), Problem> {
+    fn walk(value: &Value, depth: usize, left: &mut usize) -> Result<(), (&'static str, String)> {
+        let mut children: Box<dyn Iterator<Item = &Value>> = match value {
+            Value::Array(items) => Box::new(items.iter()),
+            Value::Object(members) => Box::new(members.values()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return Ok(()),
+        };
+        if depth > DEPTH {
+            return Err(("depth", format!("at most {DEPTH} levels")));
+        }
+        children.try_for_each(|child| {
+            *left = left.checked_sub(1).ok_or_else(|| ("size", format!("at most {VALUES} values")))?;
+            walk(child, depth + 1, left)
+        })
+    }
+    walk(value, 1, &mut VALUES.clone()).map_err(|(rule, expected)| Problem {
+        path: String::new(),
+        rule: rule.into(),
+        expected,
+        received: "more".into(),
+        hint: None,
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refusal(text: &str) -> (String, String) {
-        let problem = parse(text).unwrap_err();
-        (problem.rule, problem.path)
-    }
-
-    #[test]
-    fn what_parsers_disagree_on_is_refused_with_its_place() {
-        assert_eq!(refusal(r#"{"a":{"b":1,"b":2}}"#), ("duplicate_key".into(), "/a/b".into()));
-        assert_eq!(refusal(r#"{"a":"\ud83d"}"#).0, "json");
-        assert_eq!(refusal(r#"{"a":1} x"#).0, "json");
-        assert_eq!(refusal(r#"[1]"#).0, "type");
-        assert_eq!(refusal(r#"{"a":1e999}"#).0, "json");
-    }
-
-    #[test]
-    fn depth_is_counted_and_never_overflows() {
-        let nested = |levels: usize| format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
-        assert!(parse(&nested(DEPTH - 1)).is_ok());
-        assert_eq!(refusal(&nested(DEPTH)).0, "depth");
-        assert_eq!(refusal(&nested(100_000)).0, "depth");
-    }
-
-    #[test]
-    fn a_byte_order_mark_is_no_part_of_the_arguments() {
-        assert!(parse("\u{feff}{}").is_ok());
-    }
-}
+#[path = "parse_tests.rs"]
+mod tests;
