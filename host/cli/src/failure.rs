@@ -50,7 +50,12 @@ impl From<Faults> for Failure {
 
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Failure {
-        Failure::unavailable(error.to_string())
+        match error {
+            StartError::Policies(faults) => {
+                Failure { faults: faults.0, ..Failure::usage("the policies are wrong, so nothing runs") }
+            }
+            StartError::Journal(_) | StartError::Sandbox(_) => Failure::unavailable(error.to_string()),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the configuration knows where granted and protected places really are")]
 
 use crate::document::{self, Fault, Faults};
+use crate::rules::{LabelRule, PolicySettings, RiskSettings};
 pub use crate::settings::{
     Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, Grant, InstallSettings, ProcessSettings,
     ResultSettings, Role, Situations,
@@ -42,6 +43,12 @@ pub struct Config {
     pub process: ProcessSettings,
     /// What compiling a component may take.
     pub install: InstallSettings,
+    /// Which policies count beside the shipped ones.
+    pub policies: PolicySettings,
+    /// What points of risk come to.
+    pub risk: RiskSettings,
+    /// What is known about targets.
+    pub labels: Vec<LabelRule>,
     /// Host paths that no grant includes, whatever it says: state, configuration, plugins, keys.
     pub protected: BTreeSet<PathBuf>,
 }
@@ -62,6 +69,9 @@ struct ConfigFile {
     approval: Option<ApprovalSettings>,
     process: WrittenProcess,
     install: Option<InstallSettings>,
+    policies: Option<PolicySettings>,
+    risk: Option<RiskSettings>,
+    labels: Vec<LabelRule>,
     protected: Vec<PathBuf>,
     tools: BTreeMap<String, Completion>,
 }
@@ -126,6 +136,9 @@ impl Config {
             approval: ApprovalSettings::default(),
             process: ProcessSettings::default(),
             install: InstallSettings::default(),
+            policies: PolicySettings::default(),
+            risk: RiskSettings::default(),
+            labels: Vec::new(),
             protected: BTreeSet::new(),
         }
     }
@@ -174,7 +187,8 @@ impl Config {
     /// What the runtime itself lives on is part of no grant.
     pub fn with_own_places_protected(mut self) -> Config {
         let own = [&self.state_dir, &self.cache_dir];
-        let places = own.into_iter().chain(&self.plugin_folders).chain(&self.tool_folders);
+        let policies = self.policies.permissions.iter().chain(&self.policies.factors);
+        let places = own.into_iter().chain(&self.plugin_folders).chain(&self.tool_folders).chain(policies);
         self.protected.extend(places.cloned().collect::<Vec<_>>());
         self
     }
@@ -337,6 +351,13 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
     file.process.apply(&mut config.process, at);
     config.install = file.install.unwrap_or_else(|| config.install.clone());
+    if let Some(policies) = file.policies {
+        config.policies.permissions.extend(policies.permissions.into_iter().map(at));
+        config.policies.factors.extend(policies.factors.into_iter().map(at));
+        config.policies.permit_listed_roles = policies.permit_listed_roles;
+    }
+    config.risk = file.risk.unwrap_or_else(|| config.risk.clone());
+    config.labels.extend(file.labels);
     for (key, value) in file.ceiling {
         let known = config.ceiling.at(key);
         *known = if project { value.min(*known) } else { value };

@@ -4,12 +4,13 @@ use crate::adapter::plugin::{self, Embedded, Plugin};
 use crate::adapter::{self, Adapter, Adapters, Route};
 use crate::call::{Call, Digest};
 use crate::config::Config;
-use crate::document::Fault;
+use crate::document::{Fault, Faults};
 use crate::envelope::{Metadata, RiskNote};
 use crate::error::{Error, Step};
 use crate::injection::{self, Ending, Injection};
 use crate::journal::{Journal, OpenError, Projection};
 use crate::permission::approval::Approver;
+use crate::permission::policy::Policies;
 use crate::permission::target::path::Places;
 use crate::permission::{self, Authority};
 use crate::record::Facts;
@@ -32,6 +33,7 @@ pub struct Runtime {
     registry: Registry,
     adapters: Adapters,
     places: Places,
+    policies: Policies,
     sandbox: Sandbox,
     journal: Journal,
     approver: Option<Arc<dyn Approver>>,
@@ -51,6 +53,9 @@ pub enum StartError {
     /// The engine or a granted directory is not there.
     #[error("{0}")]
     Sandbox(String),
+    /// A policy is wrong. Without it the others could permit what it forbids, so nothing runs.
+    #[error("the policies are wrong:\n{0}")]
+    Policies(#[from] Faults),
 }
 
 /// How a call failed, with what there was of its result.
@@ -133,7 +138,12 @@ impl Runtime {
     }
 
     fn authority(&self) -> Authority<'_> {
-        Authority { places: &self.places, settings: &self.config.approval, approver: self.approver.as_deref() }
+        Authority {
+            places: &self.places,
+            policies: &self.policies,
+            settings: &self.config.approval,
+            approver: self.approver.as_deref(),
+        }
     }
 
     fn run<'a>(&self, call: &'a Call, tool: &'a Tool, backend: &'a Backend, call_id: &'a str) -> Run<'a> {
@@ -237,11 +247,13 @@ impl Runtime {
         }
         let (registry, found) = admin::load(&manifests, &config.completions, &reasons);
         faults.extend(found);
+        let policies = Policies::load(&config, &registry)?;
         Ok(Runtime {
             config,
             registry,
             adapters,
             places,
+            policies,
             sandbox,
             journal,
             approver,

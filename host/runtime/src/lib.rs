@@ -20,6 +20,7 @@ pub mod envelope;
 pub mod error;
 pub mod journal;
 pub mod record;
+pub mod rules;
 pub mod settings;
 mod trail;
 

@@ -1,6 +1,7 @@
 //! What can be set? The sections of a configuration, with what each is when nobody sets it. Must not know where they come
 //! from.
 
+use crate::rules::CommandRules;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ pub struct Role {
     pub default: bool,
     /// What it is for.
     pub description: String,
+    /// Which commands it may give.
+    pub commands: CommandRules,
 }
 
 /// Which circumstances a user may claim for a call without being asked. Patterns with `*`.

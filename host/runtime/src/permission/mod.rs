@@ -1,8 +1,12 @@
 //! Step 3 of 7: may this caller do this, here and now?
 
 pub mod approval;
+pub mod history;
+pub mod labels;
+pub mod policy;
 pub mod risk;
 pub mod role;
+pub mod subject;
 pub mod target;
 
 use crate::adapter::Adapter;
@@ -13,8 +17,13 @@ use crate::record::Facts;
 use crate::registry::Tool;
 use crate::registry::manifest::{Effect, RequiresApproval};
 use approval::{Approver, Request};
+use history::History;
+use policy::written::{Said, Statement};
+use policy::{Holds, Inputs, Policies, Slice};
 use risk::{Level, Risk};
+use std::sync::Arc;
 use std::time::Duration;
+use subject::Subject;
 use target::Target;
 use target::path::Places;
 
@@ -59,19 +68,22 @@ impl Grant {
 pub struct Authority<'a> {
     /// Where virtual paths can lead.
     pub places: &'a Places,
+    /// What is permitted, what adds to a risk, and what is known about targets.
+    pub policies: &'a Policies,
     /// How people are asked.
     pub settings: &'a ApprovalSettings,
     /// Who can be asked.
     pub approver: Option<&'a dyn Approver>,
 }
 
-/// Judges a call: role, then the arguments as `preview` checks them, then risk, then a person.
+/// Judges a call: role, then the arguments as `preview` checks them, then policies, then risk, then a person.
 ///
 /// What is learnt for the record goes into `facts`, also when the answer is no. Dropping the future withdraws a
 /// question to a person.
 ///
 /// # Errors
-/// `denied`, `no_approver`, `approval_denied`, `approval_expired`, or what `preview` says about the arguments.
+/// `denied`, `policy_error`, `no_approver`, `approval_denied`, `approval_expired`, or what `preview` says about the
+/// arguments.
 pub async fn permit(
     call: &Call,
     tool: &Tool,
@@ -87,64 +99,134 @@ pub async fn permit(
     facts.args_digest = Some(judged.digest);
     facts.targets = targets.iter().map(|target| target.text().to_owned()).collect();
     refuse_out_of_bounds(&targets)?;
+    authority.policies.commands.check(&call.caller.role, &targets)?;
 
-    let effect = target::effect(tool, &targets);
-    let risk = risk::score(tool, effect, &targets, &call.situation);
-    note_risk(facts, &risk, &judged);
-    if let Some(why) = reason_to_ask(tool, call, effect, &risk, &targets)? {
+    let judgement = judge(call, tool, &judged, &targets, authority.policies)?;
+    let Judgement { effect, risk, asks } = &judgement;
+    note_risk(facts, risk, &judged);
+    if let Some(why) = reason_to_ask(tool, risk, asks)? {
         facts.layer = Some(3);
         facts.args = Some(judged.canonical.clone());
-        let request = request(call, tool, &judged, &risk, why, facts, authority.settings);
+        let request = request(call, tool, &judged, risk, &why, facts, authority.settings);
         approval::ask(authority.approver, &request, &mut facts.approver).await?;
     }
-    let writable = effect != Effect::Read;
+    let writable = *effect != Effect::Read;
     let network = tool.network && writable;
     let grant = Grant { args: judged.digest, linked: adapter.linked, writable, network, level: risk.level };
     Ok((grant, judged))
+}
+
+/// What policies and risk say about a call.
+struct Judgement {
+    effect: Effect,
+    risk: Risk,
+    /// Why a person is asked whatever the risk is.
+    asks: Vec<Arc<str>>,
+}
+
+/// Layers 1 and 2 for checked arguments. Pure but for what the policies remember.
+fn judge(
+    call: &Call,
+    tool: &Tool,
+    judged: &Judged,
+    targets: &[Target],
+    policies: &Policies,
+) -> Result<Judgement, Error> {
+    let sliced = policies.of_tool(tool);
+    let slice = sliced.slice.as_ref().map_err(|why| policy_error(tool, why))?;
+    let effect = target::effect(tool, targets);
+    let subject = Subject::new(tool, targets, &policies.labels);
+    let inputs = Inputs {
+        role: &call.caller.role,
+        caller: &call.caller.id,
+        situation: &call.situation,
+        effect,
+        open_world: tool.effect.open_world,
+        subject: &subject,
+        history: History::default(),
+        args: &judged.value,
+    };
+    let holds = slice.holds(&inputs);
+    if let Some(error) = holds.errors.first() {
+        return Err(policy_error(tool, error));
+    }
+    if !holds.permitted {
+        return Err(forbidden(tool, slice, &holds));
+    }
+    let found: Vec<&Arc<Statement>> = holds.factors.iter().map(|index| &slice.statements()[*index]).collect();
+    let adds = found.iter().filter_map(|statement| match &statement.said {
+        Said::Adds { points, lower } => {
+            Some(risk::Factor::new(statement.id.clone(), *points, statement.reason.clone(), lower.clone()))
+        }
+        Said::Asks | Said::Permits | Said::Forbids { .. } => None,
+    });
+    let risk = risk::score(tool, effect, &policies.risk, adds);
+    let asks = found.iter().filter(|statement| statement.said == Said::Asks);
+    Ok(Judgement { effect, risk, asks: asks.map(|statement| statement.reason.clone()).collect() })
+}
+
+fn policy_error(tool: &Tool, why: &str) -> Error {
+    let message = format!("a policy about `{}` cannot be evaluated, so the call is refused", tool.name);
+    Error::new(Step::Permission, Kind::PolicyError, message).log(why.to_owned())
+}
+
+/// What the caller learns of a policy that says no: its reason, never what would change its mind.
+fn forbidden(tool: &Tool, slice: &Slice, holds: &Holds) -> Error {
+    let forbids = holds.deciding.iter().map(|index| &slice.statements()[*index]);
+    let reasons: Vec<&str> = forbids.map(|statement| &*statement.reason).collect();
+    let denied = |why: String| Error::new(Step::Permission, Kind::Denied, why);
+    match reasons.is_empty() {
+        true => denied(format!("no policy permits this call of `{}`", tool.name)).reason("not_permitted"),
+        false => {
+            denied(format!("a policy forbids this call of `{}`: {}", tool.name, reasons.join("; "))).reason("forbidden")
+        }
+    }
 }
 
 /// A place outside every grant is refused, not asked about: no approval widens a grant.
 fn refuse_out_of_bounds(targets: &[Target]) -> Result<(), Error> {
     let shown = |text: &str| crate::document::excerpt(text, 200);
     for target in targets {
-        let denied = |why: String| Err(Error::new(Step::Permission, Kind::Denied, why).reason("path_out_of_bounds"));
+        let denied = |reason, why: String| Err(Error::new(Step::Permission, Kind::Denied, why).reason(reason));
         match target {
             Target::OutOfBounds(path) => {
-                return denied(format!("`{}` is outside every directory granted to tools", shown(path)));
+                let why = format!("`{}` is outside every directory granted to tools", shown(path));
+                return denied("path_out_of_bounds", why);
             }
-            Target::Protected(path) => return denied(format!("`{}` is kept from every tool", shown(path))),
-            Target::Granted(_) | Target::Name(_) | Target::Command { .. } | Target::Unreadable(_) => {}
+            Target::Protected(path) => {
+                return denied("path_out_of_bounds", format!("`{}` is kept from every tool", shown(path)));
+            }
+            Target::ForbiddenUrl(url) => {
+                return denied("scheme_not_allowed", format!("`{}` leads to no host of the network", shown(url)));
+            }
+            Target::Url { text, private: true, .. } => {
+                let why = format!("`{}` leads to this machine or its own network, which is not granted", shown(text));
+                return denied("private_host", why);
+            }
+            Target::Granted(_)
+            | Target::Name(_)
+            | Target::Url { .. }
+            | Target::Statement { .. }
+            | Target::Command { .. }
+            | Target::Unreadable(_) => {}
         }
     }
     Ok(())
 }
 
 /// Whether a person has to be asked, and why.
-fn reason_to_ask(
-    tool: &Tool,
-    call: &Call,
-    effect: Effect,
-    risk: &Risk,
-    targets: &[Target],
-) -> Result<Option<&'static str>, Error> {
+fn reason_to_ask(tool: &Tool, risk: &Risk, asks: &[Arc<str>]) -> Result<Option<String>, Error> {
     if risk.level == Level::High && tool.requires_approval == RequiresApproval::Never {
         let why = format!("the risk of `{}` is high here and its manifest lets nobody approve it", tool.name);
         return Err(Error::new(Step::Permission, Kind::Denied, why).reason("risk_high"));
     }
     if tool.requires_approval == RequiresApproval::Always {
-        return Ok(Some("its manifest says so for every call"));
+        return Ok(Some("its manifest says so for every call".into()));
     }
     if risk.level == Level::High {
-        return Ok(Some("its risk is high here"));
+        return Ok(Some("its risk is high here".into()));
     }
-    // A command that only reads runs where the grants are all that it sees, and sees them read-only.
-    let reads_workspace = effect == Effect::Read
-        && !targets.is_empty()
-        && targets.iter().all(|target| matches!(target, Target::Granted(_) | Target::Command { read_only: true, .. }));
-    if role::is_built_in(&call.caller.role) && !reads_workspace {
-        return Ok(Some("nothing is configured for this caller, so only reading granted places runs unasked"));
-    }
-    Ok(None)
+    Ok((!asks.is_empty()).then(|| asks.join("; ")))
 }
 
 fn note_risk(facts: &mut Facts, risk: &Risk, judged: &Judged) {

@@ -1,15 +1,15 @@
 //! Layer 2: how risky is this call in its circumstances? A number from 0 to 100 that factors add to and nothing takes
 //! from. Pure.
 
-use super::target::Target;
-use crate::call::{Mode, Situation};
 use crate::registry::Tool;
 use crate::registry::manifest::{Effect, RiskLevel};
+use crate::rules::RiskSettings;
+use std::sync::Arc;
 
 /// What the number comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Below 30: runs.
+    /// Below 30, unless configuration says otherwise: runs.
     Low,
     /// Below 60: runs, and is written down before and after.
     Medium,
@@ -27,24 +27,27 @@ impl Level {
         }
     }
 
-    fn of(points: u8) -> Level {
+    /// What some points come to.
+    pub fn of(points: u8, settings: &RiskSettings) -> Level {
         match points {
-            0..30 => Level::Low,
-            30..60 => Level::Medium,
+            points if points < settings.medium_from => Level::Low,
+            points if points < settings.high_from => Level::Medium,
             _ => Level::High,
         }
     }
 }
 
 /// One thing that adds to the risk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factor {
+    /// Its id among the policies, or `base` or `effect`.
+    pub id: Arc<str>,
     /// How much, in points.
     pub points: u8,
     /// Why, for the caller.
-    pub reason: &'static str,
+    pub reason: Arc<str>,
     /// What would take it away, for the operator.
-    pub lower: &'static str,
+    pub lower: Arc<str>,
 }
 
 /// The risk of one call.
@@ -58,39 +61,42 @@ pub struct Risk {
     pub factors: Vec<Factor>,
 }
 
-const fn factor(points: u8, reason: &'static str, lower: &'static str) -> Factor {
-    Factor { points, reason, lower }
-}
-
-const BASE_MEDIUM: Factor = factor(10, "the tool's base risk is medium", "a tool of lower base risk");
-const BASE_HIGH: Factor = factor(25, "the tool's base risk is high", "a tool of lower base risk");
-const BASE_CRITICAL: Factor = factor(60, "the tool's base risk is critical", "a tool of lower base risk");
-const WRITES: Factor = factor(10, "the call changes something", "a tool that only reads");
-const DESTROYS: Factor = factor(20, "the call can destroy something", "a tool that only reads");
-const NO_WORKFLOW: Factor = factor(8, "no workflow is active", "a call within a workflow");
-const NO_PURPOSE: Factor = factor(5, "no purpose is stated", "a stated purpose");
-const UNREADABLE: Factor = factor(60, "what the call acts on cannot be judged", "arguments that can be read");
-const EXPLORES: Factor = factor(10, "the agent explores", "the mode `workflow`");
-
-/// Adds up what is known about a call. `effect` is what this call does, which may be less than its tool can do.
-pub fn score(tool: &Tool, effect: Effect, targets: &[Target], situation: &Situation) -> Risk {
+/// What a call's base and effect come to, and the factors that hold.
+pub(super) fn score(tool: &Tool, effect: Effect, settings: &RiskSettings, adds: impl Iterator<Item = Factor>) -> Risk {
     let base = match tool.risk_level {
-        RiskLevel::Low => None,
-        RiskLevel::Medium => Some(BASE_MEDIUM),
-        RiskLevel::High => Some(BASE_HIGH),
-        RiskLevel::Critical => Some(BASE_CRITICAL),
+        RiskLevel::Low => (settings.base.low, "low"),
+        RiskLevel::Medium => (settings.base.medium, "medium"),
+        RiskLevel::High => (settings.base.high, "high"),
+        RiskLevel::Critical => (settings.base.critical, "critical"),
     };
-    let unreadable = targets.iter().any(|target| matches!(target, Target::Unreadable(_))).then_some(UNREADABLE);
     let effect = match effect {
-        Effect::Read => None,
-        Effect::Write => Some(WRITES),
-        Effect::Destructive => Some(DESTROYS),
+        Effect::Read => (settings.effect.read, "the call reads"),
+        Effect::Write => (settings.effect.write, "the call changes something"),
+        Effect::Destructive => (settings.effect.destructive, "the call can destroy something"),
     };
-    let workflow = situation.workflow.is_none().then_some(NO_WORKFLOW);
-    let purpose = situation.purpose.is_none().then_some(NO_PURPOSE);
-    let mode = (situation.mode == Mode::Explore).then_some(EXPLORES);
-    let factors: Vec<Factor> = [base, effect, unreadable, workflow, purpose, mode].into_iter().flatten().collect();
+    let base = Factor::new("base", base.0, format!("the tool's base risk is {}", base.1), "a tool of lower base risk");
+    let effect = Factor::new("effect", effect.0, effect.1, "a tool that only reads");
+    let mut factors: Vec<Factor> = Vec::new();
+    for factor in [base, effect].into_iter().chain(adds).filter(|factor| factor.points > 0) {
+        // Several steps of one thing are said once.
+        match factors.iter_mut().find(|known| known.reason == factor.reason) {
+            Some(known) => known.points = known.points.saturating_add(factor.points),
+            None => factors.push(factor),
+        }
+    }
     let sum: u32 = factors.iter().map(|factor| u32::from(factor.points)).sum();
     let points = sum.min(100) as u8;
-    Risk { points, level: Level::of(points), factors }
+    Risk { points, level: Level::of(points, settings), factors }
+}
+
+impl Factor {
+    /// One factor.
+    pub(super) fn new(
+        id: impl Into<Arc<str>>,
+        points: u8,
+        reason: impl Into<Arc<str>>,
+        lower: impl Into<Arc<str>>,
+    ) -> Factor {
+        Factor { id: id.into(), points, reason: reason.into(), lower: lower.into() }
+    }
 }

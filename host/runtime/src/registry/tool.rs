@@ -237,11 +237,12 @@ fn at_most(effect: &WrittenEffect) -> EffectManifest {
 fn read_only(effect: Option<&WrittenEffect>, targets: &[Target]) -> Result<Option<Forms>, String> {
     let Some(effect) = effect else { return Ok(None) };
     let problem = |why: &str| Err(why.to_owned());
-    let is_command = |target: &Target| matches!(target.syntax, TargetSyntax::Shell | TargetSyntax::Argv);
-    let has_commands = !targets.is_empty() && targets.iter().all(is_command);
+    let is_command =
+        |target: &Target| matches!(target.syntax, TargetSyntax::Shell | TargetSyntax::Argv | TargetSyntax::Sql);
+    let has_commands = targets.iter().any(is_command);
     match (effect.kind, effect.read_only.is_empty()) {
         (WrittenEffectKind::ByTarget, _) if !has_commands => {
-            problem("an effect `by_target` needs a target whose syntax is `shell` or `argv`")
+            problem("an effect `by_target` needs a target whose syntax is `shell`, `argv` or `sql`")
         }
         (WrittenEffectKind::ByTarget, _) => Forms::parse(&effect.read_only).map(Some),
         (_, false) => problem("`read_only` has a meaning only with the effect `by_target`"),

@@ -362,10 +362,15 @@ fn git(words: Vec<Word>, mut bars: Vec<&'static str>) -> Result<Command, String>
 
 impl Command {
     /// Whether it does nothing but read, by the forms of its tool.
-    pub(super) fn is_one_of(&self, forms: &Forms) -> bool {
+    pub(in crate::permission) fn is_one_of(&self, forms: &Forms) -> bool {
+        self.bars.is_empty() && self.fits(forms)
+    }
+
+    /// Whether its words fit one of some forms, whatever else it does.
+    pub(in crate::permission) fn fits(&self, forms: &Forms) -> bool {
         let arguments: Vec<Argument<'_>> =
             self.words.iter().map(|word| Argument { text: &word.text, expands: word.expands }).collect();
-        self.bars.is_empty() && forms.allow(&arguments)
+        forms.allow(&arguments)
     }
 
     /// The paths within revisions (`HEAD:path`) that git is asked for.

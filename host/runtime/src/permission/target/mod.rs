@@ -1,8 +1,11 @@
 //! What does a call act on? Reads the argument that the manifest names, by the syntax that it declares. Pure.
 
 pub mod command;
+mod named;
 pub mod path;
 mod shell;
+mod sql;
+pub mod url;
 
 use crate::call::Judged;
 use crate::registry::Tool;
@@ -22,10 +25,36 @@ pub enum Target {
     OutOfBounds(String),
     /// A name without structure.
     Name(String),
+    /// A place on the network.
+    Url {
+        /// In normal form.
+        text: String,
+        /// Its host, in the form in which it is looked up.
+        host: String,
+        /// Its port, if one is known.
+        port: Option<u16>,
+        /// Whether the host, as it stands there, is one of this machine or its network.
+        private: bool,
+    },
+    /// A URL that leads to no host of the network.
+    ForbiddenUrl(String),
+    /// A statement of SQL.
+    Statement {
+        /// In normal form.
+        text: String,
+        /// Its first word, in small letters.
+        verb: String,
+        /// Every name that could be a table, in small letters.
+        names: Vec<String>,
+        /// Whether it only looks.
+        reads: bool,
+    },
     /// A command that is run.
     Command {
         /// On one line, by its plain name.
         text: String,
+        /// Its words.
+        command: Command,
         /// Whether its form is one of those that only read.
         read_only: bool,
     },
@@ -41,17 +70,97 @@ impl Target {
             | Target::Protected(text)
             | Target::OutOfBounds(text)
             | Target::Name(text)
+            | Target::Url { text, .. }
+            | Target::ForbiddenUrl(text)
+            | Target::Statement { text, .. }
             | Target::Command { text, .. }
             | Target::Unreadable(text) => text,
         }
     }
+
+    /// The syntax that it was read by, as a manifest names it.
+    pub(super) fn syntax(&self) -> &'static str {
+        match self {
+            Target::Granted(_) | Target::Protected(_) | Target::OutOfBounds(_) => "path",
+            Target::Name(_) => "name",
+            Target::Url { .. } | Target::ForbiddenUrl(_) => "url",
+            Target::Statement { .. } => "sql",
+            Target::Command { .. } => "shell",
+            Target::Unreadable(_) => "",
+        }
+    }
+
+    /// All names by which it is known.
+    pub(super) fn named(&self) -> Named {
+        let one = |text: &str| vec![text.to_lowercase()];
+        match self {
+            Target::Granted(text) | Target::Protected(text) | Target::OutOfBounds(text) | Target::Name(text) => {
+                Named { names: one(text), ..Named::default() }
+            }
+            Target::Url { text, host, .. } => {
+                Named { names: vec![text.to_lowercase(), host.clone()], hosts: vec![host.clone()], ..Named::default() }
+            }
+            Target::Statement { verb, names, .. } => Named {
+                names: names.clone(),
+                tables: names.clone(),
+                statements: vec![verb.clone()],
+                ..Named::default()
+            },
+            Target::Command { command, .. } => {
+                let programs = command.programs();
+                let names = programs.iter().chain(&command.paths()).map(|name| name.to_lowercase()).collect();
+                Named { names, programs, ..Named::default() }
+            }
+            Target::ForbiddenUrl(_) | Target::Unreadable(_) => Named::default(),
+        }
+    }
+}
+
+/// The names of a target: all in small letters, then those of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) names: Vec<String>,
+    pub(super) hosts: Vec<String>,
+    pub(super) tables: Vec<String>,
+    pub(super) statements: Vec<String>,
+    pub(super) programs: Vec<String>,
+}
+
+/// Whether a target lies beneath a grant, or is a command that sees nothing but grants, read-only.
+pub(super) fn is_beneath_grants(target: &Target) -> bool {
+    match target {
+        Target::Granted(_) | Target::Command { read_only: true, .. } => true,
+        Target::Protected(_)
+        | Target::OutOfBounds(_)
+        | Target::Name(_)
+        | Target::Url { .. }
+        | Target::ForbiddenUrl(_)
+        | Target::Statement { .. }
+        | Target::Command { .. }
+        | Target::Unreadable(_) => false,
+    }
+}
+
+/// An effect as policies and records name it.
+pub(super) fn effect_name(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "read",
+        Effect::Write => "write",
+        Effect::Destructive => "destructive",
+    }
 }
 
 /// What a call does to what it acts on: what its tool does, or for a tool whose effect depends on the target, nothing
-/// if every command only reads, and anything otherwise.
+/// if there are commands or statements and every one only reads, and anything otherwise.
 pub fn effect(tool: &Tool, targets: &[Target]) -> Effect {
-    let only_reads = |target: &Target| matches!(target, Target::Command { read_only: true, .. });
-    match tool.read_only.is_some() && !targets.is_empty() && targets.iter().all(only_reads) {
+    let reads = |target: &Target| match target {
+        Target::Command { read_only, .. } => Some(*read_only),
+        Target::Statement { reads, .. } => Some(*reads),
+        Target::Unreadable(_) | Target::Url { .. } | Target::ForbiddenUrl(_) => Some(false),
+        Target::Granted(_) | Target::Protected(_) | Target::OutOfBounds(_) | Target::Name(_) => None,
+    };
+    let mut reading = targets.iter().filter_map(reads).peekable();
+    match tool.read_only.is_some() && reading.peek().is_some() && reading.all(|reads| reads) {
         true => Effect::Read,
         false => tool.effect.kind,
     }
@@ -82,8 +191,8 @@ fn read(tool: &Tool, syntax: TargetSyntax, text: &str, places: &path::Places) ->
     match syntax {
         TargetSyntax::Path => vec![places.locate(text, tool.effect.kind != Effect::Read)],
         TargetSyntax::Name => vec![Target::Name(text.to_owned())],
-        // Nobody reads these yet, and what is not read is not harmless.
-        TargetSyntax::Url | TargetSyntax::Sql => vec![Target::Unreadable(text.to_owned())],
+        TargetSyntax::Url => vec![url::read(text)],
+        TargetSyntax::Sql => sql::read(text),
         TargetSyntax::Shell | TargetSyntax::Argv => commands(tool, command::of_text(text, 0), places),
     }
 }
@@ -117,6 +226,7 @@ fn commands(tool: &Tool, found: Result<Vec<Command>, String>, places: &path::Pla
     let protected: Vec<Target> = protected.map(Target::Protected).collect();
     let target = |command: &Command| Target::Command {
         text: command.text(),
+        command: command.clone(),
         read_only: tool.read_only.as_ref().is_some_and(|forms| command.is_one_of(forms)),
     };
     protected.into_iter().chain(found.iter().map(target)).collect()
