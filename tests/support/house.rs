@@ -50,10 +50,10 @@ impl House {
         House { root, kept: Some(kept) }
     }
 
-    /// The same with the plugins for files and for programs.
+    /// The same with the plugins that are part of the command.
     pub(crate) fn with_files() -> House {
         let house = House::empty();
-        for adapter in ["file", "cli"] {
+        for adapter in ["file", "cli", "custom"] {
             let source = project().join("plugins").join(adapter);
             let target = house.path("plugins").join(adapter);
             copy_folder(&source.join("tools"), &target.join("tools"));
