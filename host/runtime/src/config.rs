@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the configuration knows where granted and protected places really are")]
 
 use crate::document::{self, Fault, Faults};
+use crate::outbound::{HttpSettings, SecretSettings};
 use crate::rules::{LabelRule, PolicySettings, RiskSettings};
 pub use crate::settings::{
     Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, Grant, InstallSettings, ProcessSettings,
@@ -49,6 +50,10 @@ pub struct Config {
     pub risk: RiskSettings,
     /// What is known about targets.
     pub labels: Vec<LabelRule>,
+    /// Which hosts requests of tools may reach.
+    pub http: HttpSettings,
+    /// Where secrets come from and where they may go, by name. Their values are never here.
+    pub secrets: BTreeMap<String, SecretSettings>,
     /// Host paths that no grant includes, whatever it says: state, configuration, plugins, keys.
     pub protected: BTreeSet<PathBuf>,
 }
@@ -72,6 +77,8 @@ struct ConfigFile {
     policies: Option<PolicySettings>,
     risk: Option<RiskSettings>,
     labels: Vec<LabelRule>,
+    http: Option<HttpSettings>,
+    secrets: BTreeMap<String, SecretSettings>,
     protected: Vec<PathBuf>,
     tools: BTreeMap<String, Completion>,
 }
@@ -139,6 +146,8 @@ impl Config {
             policies: PolicySettings::default(),
             risk: RiskSettings::default(),
             labels: Vec::new(),
+            http: HttpSettings::default(),
+            secrets: BTreeMap::new(),
             protected: BTreeSet::new(),
         }
     }
@@ -188,7 +197,9 @@ impl Config {
     pub fn with_own_places_protected(mut self) -> Config {
         let own = [&self.state_dir, &self.cache_dir];
         let policies = self.policies.permissions.iter().chain(&self.policies.factors);
-        let places = own.into_iter().chain(&self.plugin_folders).chain(&self.tool_folders).chain(policies);
+        let secrets = self.secrets.values().filter_map(|secret| secret.file.as_ref());
+        let places =
+            own.into_iter().chain(&self.plugin_folders).chain(&self.tool_folders).chain(policies).chain(secrets);
         self.protected.extend(places.cloned().collect::<Vec<_>>());
         self
     }
@@ -358,6 +369,14 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     }
     config.risk = file.risk.unwrap_or_else(|| config.risk.clone());
     config.labels.extend(file.labels);
+    if let Some(mut http) = file.http {
+        http.authorities = http.authorities.into_iter().map(at).collect();
+        config.http = http;
+    }
+    for (name, mut secret) in file.secrets {
+        secret.file = secret.file.map(at);
+        config.secrets.insert(name, secret);
+    }
     for (key, value) in file.ceiling {
         let known = config.ceiling.at(key);
         *known = if project { value.min(*known) } else { value };

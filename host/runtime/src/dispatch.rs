@@ -132,7 +132,7 @@ impl Runtime {
             trail.refuse_if_failing()?;
             trail.intent(Vec::new()).await?;
         }
-        let run = self.run(call, tool, backend, &metadata.call_id);
+        let run = self.run(call, tool, (adapter, backend), &metadata.call_id);
         let execution = sandbox::execute(&self.sandbox, grant, args, run, trail).await;
         self.shape((call, &asked), tool, backend, execution, trail, metadata)
     }
@@ -146,9 +146,16 @@ impl Runtime {
         }
     }
 
-    fn run<'a>(&self, call: &'a Call, tool: &'a Tool, backend: &'a Backend, call_id: &'a str) -> Run<'a> {
+    fn run<'a>(
+        &self,
+        call: &'a Call,
+        tool: &'a Tool,
+        (adapter, backend): (&'a Adapter, &'a Backend),
+        call_id: &'a str,
+    ) -> Run<'a> {
         Run {
             tool,
+            adapter,
             backend,
             call_id,
             task: call.situation.task.as_deref(),

@@ -19,6 +19,7 @@ pub mod document;
 pub mod envelope;
 pub mod error;
 pub mod journal;
+pub mod outbound;
 pub mod record;
 pub mod rules;
 pub mod settings;

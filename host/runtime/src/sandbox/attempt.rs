@@ -3,6 +3,7 @@
 
 use super::capability::files::Files;
 use super::capability::log::Log;
+use super::capability::outbound;
 use super::capability::process::Programs;
 use super::capability::wasi::Wasi;
 use super::limits::{Limits, Meter};
@@ -85,6 +86,7 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
             grant.network(),
             bound.at - time_to_tell(left),
         ),
+        http: sandbox.outbound.reach(run.adapter, grant.writable(), bound.at),
     };
     let late = reach.programs.late();
     let mut store = match store(sandbox, reach, limits, bound.at, run.progress.clone(), run.fixed) {
@@ -108,7 +110,8 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         cpu_us: cpu.as_micros() as u64,
         wall_us: started.elapsed().as_micros() as u64,
     };
-    let log = state.log.collect();
+    let mut log = state.log.collect();
+    log.extend(state.http.notes());
     let timed_out = || failure::timed_out(run.tool, bound.kind, bound.time);
     // Without a capability there is no way out, whatever became of the component.
     let can_send = !component.capabilities.is_empty();
@@ -143,6 +146,7 @@ fn wanted(run: &Run<'_>, args: &Args) -> String {
 pub(super) struct Reach {
     pub(super) files: Files,
     pub(super) programs: Programs,
+    pub(super) http: outbound::Sending,
 }
 
 pub(super) fn store(
@@ -160,6 +164,7 @@ pub(super) fn store(
         files: reach.files,
         open_files: 0,
         programs: reach.programs,
+        http: reach.http,
         running: 0,
         log,
         progress,

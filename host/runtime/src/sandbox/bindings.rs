@@ -7,12 +7,14 @@ wasmtime::component::bindgen!({
         world every {
             include hermes:tool/file-tool@0.1.0;
             include hermes:tool/process-tool@0.1.0;
+            include hermes:tool/http-tool@0.1.0;
         }
     ",
     world: "hermes:host/every",
     imports: {
         "hermes:tool/log": trappable,
         "hermes:tool/progress": trappable,
+        "hermes:tool/secrets": trappable,
         "hermes:tool/files.grants": trappable,
         "hermes:tool/files.[method]reader.size": trappable,
         "hermes:tool/files.[drop]reader": trappable,

@@ -15,6 +15,7 @@ mod output;
 mod retry;
 mod slots;
 
+use crate::adapter::Adapter;
 use crate::call::{Digest, Progress};
 use crate::config::{Ceiling, Config};
 use crate::envelope::Usage;
@@ -31,6 +32,7 @@ use bindings::hermes::tool::types as wit;
 pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
 use capability::files::{Files, Roots};
 use capability::log::Log;
+use capability::outbound::{self, Outbound};
 pub use capability::process::Layer;
 use capability::process::{Machine, Programs};
 use capability::wasi::Wasi;
@@ -60,6 +62,7 @@ pub struct Sandbox {
     ready: RwLock<HashMap<Digest, Arc<Ready>>>,
     roots: Arc<Roots>,
     machine: Arc<Machine>,
+    outbound: Outbound,
     ceiling: Ceiling,
     slots: Slots,
 }
@@ -81,6 +84,7 @@ pub(crate) struct State {
     programs: Programs,
     /// Programs that run now.
     running: u32,
+    http: outbound::Sending,
     log: Log,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
 }
@@ -103,6 +107,8 @@ pub struct Execution {
 pub struct Run<'a> {
     /// The tool.
     pub tool: &'a Tool,
+    /// The adapter that runs it.
+    pub adapter: &'a Adapter,
     /// Which of its backends runs it.
     pub backend: &'a Backend,
     /// The call's id.
@@ -219,6 +225,7 @@ impl Sandbox {
             ready: RwLock::default(),
             roots,
             machine,
+            outbound: Outbound::of(config)?,
             ceiling,
             slots: Slots::new(slots),
         })
@@ -280,6 +287,7 @@ impl Sandbox {
         let reach = Reach {
             files: Files::new(nothing.clone(), false),
             programs: Programs::new(self.machine.clone(), nothing, false, false, deadline),
+            http: outbound::nothing(),
         };
         let mut store = attempt::store(self, reach, &limits, deadline, None, None).map_err(invalid)?;
         let started = poll_until(deadline, pre.instance_pre().instantiate_async(&mut store));

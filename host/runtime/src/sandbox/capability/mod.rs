@@ -2,9 +2,15 @@
 //! folder touches the outside.
 
 pub(crate) mod files;
+#[cfg(feature = "http")]
+pub(crate) mod http;
 pub(crate) mod log;
+#[cfg_attr(not(feature = "http"), path = "outbound_none.rs")]
+pub(crate) mod outbound;
 pub(crate) mod process;
 pub(crate) mod progress;
+#[cfg(feature = "http")]
+pub(crate) mod secrets;
 pub(crate) mod wasi;
 
 use super::State;
@@ -16,6 +22,10 @@ pub(crate) const ALL: &[&str] = &[
     "files",
     #[cfg(all(feature = "process", target_os = "linux"))]
     "process",
+    #[cfg(feature = "http")]
+    "http",
+    #[cfg(feature = "http")]
+    "secrets",
 ];
 
 /// Links what every component gets and the capabilities that one was granted.
@@ -29,6 +39,14 @@ pub(crate) fn link(linker: &mut Linker<State>, granted: &BTreeSet<String>) -> wa
     }
     if granted.contains("process") {
         tool::process::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    }
+    #[cfg(feature = "http")]
+    {
+        // As all of WASI, it is there for everybody and empty: only an adapter that asked for `http` can send.
+        http::link(linker)?;
+        if granted.contains("secrets") {
+            tool::secrets::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+        }
     }
     Ok(())
 }

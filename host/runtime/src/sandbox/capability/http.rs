@@ -1,0 +1,207 @@
+//! What may a component send to other hosts? The host's side of `wasi:http`: a request is judged, its host resolved
+//! once, the address checked and dialled; credentials are put in here and masked in what comes back.
+//!
+//! Bounds: the attempt's deadline, requests at a time and in all, bytes of heads and answers. Everything ends when the
+//! store is dropped, save a look-up of a name that the system's resolver does not end; those have a number of their own.
+
+pub(crate) mod address;
+mod answer;
+pub(crate) mod dial;
+mod request;
+mod rules;
+
+use super::secrets::{Reader, Secrets};
+use crate::outbound::HttpSettings;
+use crate::sandbox::State;
+use std::future::Future;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use wasmtime::component::Linker;
+use wasmtime_wasi_http::p2::bindings::http::types::ErrorCode;
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
+
+/// Most bytes of one answer when nobody says anything.
+const RESPONSE: u64 = 16 << 20;
+/// Most bytes of all fields of a head.
+const HEAD: usize = 64 << 10;
+/// Requests of one attempt at the same time.
+const AT_A_TIME: u32 = 16;
+/// Lines about requests in the log of one attempt.
+const NOTES: usize = 200;
+
+/// How requests of all calls leave. Lifetime: the runtime.
+pub(crate) struct Network {
+    settings: HttpSettings,
+    dialler: dial::Dialler,
+}
+
+impl Network {
+    /// Reads the certificates of further authorities.
+    ///
+    /// # Errors
+    /// Which file cannot be used, and why.
+    pub(crate) fn of(settings: &HttpSettings) -> Result<Network, String> {
+        Ok(Network { dialler: dial::Dialler::new(&settings.authorities)?, settings: settings.clone() })
+    }
+}
+
+/// What one attempt may send. Lifetime: the attempt.
+pub(crate) struct Http {
+    ctx: WasiHttpCtx,
+    sending: Sending,
+    pub(crate) secrets: Secrets,
+}
+
+/// The part of it that sends.
+struct Sending {
+    reach: Option<Reach>,
+    /// How many requests are under way.
+    open: Arc<AtomicU32>,
+    notes: Notes,
+    /// What reads the secrets; renewed before each request.
+    reader: Option<Reader>,
+}
+
+/// An attempt that may send requests at all.
+#[derive(Clone)]
+pub(crate) struct Reach {
+    pub(crate) network: Arc<Network>,
+    pub(crate) adapter: Arc<str>,
+    /// Whether the call may change something.
+    pub(crate) writable: bool,
+    pub(crate) deadline: Instant,
+}
+
+/// What the call's log says of requests. Requests run beside the store, so it is shared.
+#[derive(Clone, Debug, Default)]
+struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    fn add(&self, note: &str) {
+        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if notes.len() < NOTES {
+            notes.push(format!("http: {}", crate::document::excerpt(note, 500)));
+        }
+    }
+}
+
+impl Http {
+    /// Nothing can be sent without `reach`.
+    pub(crate) fn new(reach: Option<Reach>, secrets: Secrets) -> Http {
+        let mut ctx = WasiHttpCtx::new();
+        ctx.set_field_size_limit(2 * HEAD);
+        let sending = Sending { reach, open: Arc::default(), notes: Notes::default(), reader: None };
+        Http { ctx, sending, secrets }
+    }
+
+    /// What there is to say about the requests.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.sending.notes.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Counts a request for as long as it is under way: until its answer was read or dropped.
+struct Open(Arc<AtomicU32>);
+
+impl Open {
+    fn enter(count: &Arc<AtomicU32>) -> Option<Open> {
+        let open = Open(count.clone());
+        (count.fetch_add(1, Ordering::SeqCst) < AT_A_TIME).then_some(open)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+type Sent = Result<(http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>), Error>;
+
+impl WasiHttpHooks for Sending {
+    fn send_request(
+        &mut self,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<dyn Future<Output = Sent> + Send> {
+        let notes = self.notes.clone();
+        let refused = |note: String, error: Error| -> Box<dyn Future<Output = Sent> + Send> {
+            notes.add(&note);
+            Box::new(std::future::ready(Err(error)))
+        };
+        let Some(reach) = self.reach.clone() else {
+            let note = "the adapter did not ask for `http` in its adapter.toml".to_owned();
+            return refused(note, Error::HttpRequestDenied);
+        };
+        let Some(open) = Open::enter(&self.open) else {
+            return refused(format!("more than {AT_A_TIME} requests at a time"), Error::ConnectionLimitReached);
+        };
+        let destination = match request::destination(request.uri()) {
+            Ok(destination) => destination,
+            Err(why) => return refused(why, Error::HttpRequestUriInvalid),
+        };
+        let asked = rules::Asked {
+            adapter: &reach.adapter,
+            writable: reach.writable,
+            method: request.method().as_str(),
+            destination: &destination,
+        };
+        let allowed = match rules::judge(&reach.network.settings, asked) {
+            Ok(allowed) => allowed,
+            Err(why) => return refused(format!("refused: {why}"), Error::HttpRequestDenied),
+        };
+        let secrets = self.reader.take();
+        let options = options.unwrap_or_default();
+        Box::new(request::send(request::Sending {
+            request,
+            destination,
+            allowed,
+            options,
+            reach,
+            secrets,
+            notes,
+            open,
+        }))
+    }
+
+    fn p2_error_from_hyper(&mut self, error: &hyper::Error) -> ErrorCode {
+        match error {
+            error if error.is_timeout() => ErrorCode::HttpResponseTimeout,
+            error if error.is_incomplete_message() => ErrorCode::HttpResponseIncomplete,
+            error if error.is_parse_too_large() => ErrorCode::HttpResponseHeaderSectionSize(None),
+            error if error.is_closed() || error.is_canceled() => ErrorCode::ConnectionTerminated,
+            _ => ErrorCode::HttpProtocolError,
+        }
+    }
+
+    fn p2_error_from_connect(&mut self, error: &std::io::Error) -> ErrorCode {
+        match error.kind() {
+            std::io::ErrorKind::ConnectionRefused => ErrorCode::ConnectionRefused,
+            std::io::ErrorKind::TimedOut => ErrorCode::ConnectionTimeout,
+            _ => ErrorCode::DestinationUnavailable,
+        }
+    }
+
+    fn p2_error_from_tls(&mut self, error: &std::io::Error) -> ErrorCode {
+        let certificate = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        match certificate {
+            Some(rustls::Error::InvalidCertificate(_)) => ErrorCode::TlsCertificateError,
+            _ => ErrorCode::TlsProtocolError,
+        }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        let Http { ctx, sending, secrets } = &mut self.http;
+        // Handles may have been made since the last request.
+        sending.reader = (!secrets.is_empty()).then(|| secrets.reader());
+        WasiHttpCtxView { hooks: sending, table: &mut self.wasi.table, ctx }
+    }
+}
+
+pub(super) fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)
+}
