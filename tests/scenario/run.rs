@@ -106,7 +106,8 @@ async fn play(house: &House, scenario: &Scenario) {
 /// The scenario's configuration over that of the house, read as a user's file.
 fn config(house: &House, scenario: &Scenario) -> Config {
     let origin = Origin::User(house.path("hermes.toml"));
-    let text = toml::to_string(&scenario.configuration).unwrap();
+    let peer = project().join("tests/peers/peer.py");
+    let text = toml::to_string(&scenario.configuration).unwrap().replace("$peer", &peer.to_string_lossy());
     Config::load(house.config(), &[Source { origin, text, trusted: true }]).unwrap().config
 }
 

@@ -5,6 +5,7 @@
 use crate::document::{self, Fault, Faults};
 use crate::outbound::{HttpSettings, SecretSettings};
 use crate::rules::{LabelRule, PolicySettings, RiskSettings};
+use crate::servers::McpSettings;
 pub use crate::settings::{
     Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, Grant, InstallSettings, ProcessSettings,
     ResultSettings, Role, Situations,
@@ -54,6 +55,8 @@ pub struct Config {
     pub http: HttpSettings,
     /// Where secrets come from and where they may go, by name. Their values are never here.
     pub secrets: BTreeMap<String, SecretSettings>,
+    /// The servers whose tools are served too.
+    pub mcp: McpSettings,
     /// Host paths that no grant includes, whatever it says: state, configuration, plugins, keys.
     pub protected: BTreeSet<PathBuf>,
 }
@@ -79,6 +82,7 @@ struct ConfigFile {
     labels: Vec<LabelRule>,
     http: Option<HttpSettings>,
     secrets: BTreeMap<String, SecretSettings>,
+    mcp: McpSettings,
     protected: Vec<PathBuf>,
     tools: BTreeMap<String, Completion>,
 }
@@ -148,6 +152,7 @@ impl Config {
             labels: Vec::new(),
             http: HttpSettings::default(),
             secrets: BTreeMap::new(),
+            mcp: McpSettings::default(),
             protected: BTreeSet::new(),
         }
     }
@@ -178,6 +183,7 @@ impl Config {
             }
         }
         faults.extend(config.grants.keys().filter_map(|name| bad_grant_name(name)));
+        faults.extend(config.mcp.faults());
         match faults.is_empty() {
             true => Ok(Loaded { config, origins }),
             false => Err(Faults(faults)),
@@ -377,6 +383,7 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
         secret.file = secret.file.map(at);
         config.secrets.insert(name, secret);
     }
+    config.mcp.extend(file.mcp, at);
     for (key, value) in file.ceiling {
         let known = config.ceiling.at(key);
         *known = if project { value.min(*known) } else { value };

@@ -14,12 +14,13 @@ use crate::permission::policy::Policies;
 use crate::permission::target::path::Places;
 use crate::permission::{self, Authority};
 use crate::record::Facts;
+use crate::registry::admin::{self, ManifestText};
 use crate::registry::running::Backend;
-use crate::registry::{self, Registry, Tool, admin};
+use crate::registry::{self, Registry, Tool};
 use crate::result::relevance::Weights;
 use crate::result::truncate::Measure;
 use crate::result::{self, Shaped};
-use crate::sandbox::{self, Execution, Run, Sandbox};
+use crate::sandbox::{self, Execution, Offer, Run, Sandbox};
 use crate::trail::{Trail, TrailStart};
 use crate::validation;
 use serde_json::Value;
@@ -89,6 +90,7 @@ impl Runtime {
         let mut metadata =
             Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
         let mut durable = false;
+        let call = registry::stands_for::meant(&self.registry, &call);
         let ended = self.steps(&call, &mut trail, &mut metadata, &mut durable).await;
         // What a person or a rule refused above LOW is as durable as what ran.
         durable |= trail.facts.risk_level.as_ref().is_some_and(|level| level != "low") || trail.facts.layer == Some(3);
@@ -239,11 +241,14 @@ impl Runtime {
         let sandbox = Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?;
         let (plugins, mut faults) = read_plugins(&config, embedded);
         let mut adapters = Adapters::default();
-        let mut manifests = Vec::new();
+        let (mut manifests, mut listed) = (Vec::new(), Vec::new());
         let mut reasons = BTreeMap::new();
         for plugin in plugins.into_iter().filter(|plugin| can_serve(plugin, &config)) {
             faults.extend(load_adapter(&sandbox, &plugin, &mut adapters));
             reasons.extend(plugin.adapter.declared_reasons());
+            let (offered, left_out) = offered(&sandbox, &plugin);
+            faults.extend(left_out);
+            listed.extend(offered);
             manifests.extend(plugin.tools);
         }
         for folder in &config.tool_folders {
@@ -252,6 +257,8 @@ impl Runtime {
                 Err(fault) => faults.push(fault),
             }
         }
+        // What others offer comes last: it takes no name of what is here.
+        manifests.extend(listed);
         let (registry, found) = admin::load(&manifests, &config.completions, &reasons);
         faults.extend(found);
         let policies = Policies::load(&config, &registry)?;
@@ -320,6 +327,18 @@ fn read_plugins(config: &Config, embedded: &[Embedded]) -> (Vec<Plugin>, Vec<Fau
 /// Without a granted directory there is nothing that a tool for files could do.
 fn can_serve(plugin: &Plugin, config: &Config) -> bool {
     !config.grants.is_empty() || !plugin.adapter.capabilities.iter().any(|capability| capability == "files")
+}
+
+/// The tools that an adapter serves beside those of its manifests, and what of them is left out and why.
+fn offered(sandbox: &Sandbox, plugin: &Plugin) -> (Vec<ManifestText>, Vec<Fault>) {
+    let (mut manifests, mut faults) = (Vec::new(), Vec::new());
+    for capability in &plugin.adapter.lists {
+        let (offers, left_out) = sandbox.offered(capability, &plugin.adapter.name);
+        let manifest = |offer: Offer| ManifestText { file: offer.origin.into(), text: offer.manifest.to_string() };
+        manifests.extend(offers.into_iter().map(manifest));
+        faults.extend(left_out.into_iter().map(|why| Fault::whole(&plugin.file, why)));
+    }
+    (manifests, faults)
 }
 
 fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> Vec<Fault> {

@@ -22,6 +22,7 @@ pub mod journal;
 pub mod outbound;
 pub mod record;
 pub mod rules;
+pub mod servers;
 pub mod settings;
 mod trail;
 

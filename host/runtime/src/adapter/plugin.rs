@@ -34,6 +34,9 @@ pub struct AdapterManifest {
     /// The capabilities it asks for. It gets no other one.
     #[serde(default)]
     pub capabilities: Vec<String>,
+    /// The capabilities whose own tools it serves: what they find to offer becomes tools of this adapter.
+    #[serde(default)]
+    pub lists: Vec<String>,
     /// The reasons of failures that it declares, beside the runtime's own.
     #[serde(default)]
     pub reasons: Vec<String>,

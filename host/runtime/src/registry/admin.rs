@@ -81,6 +81,9 @@ fn insert(
                 .hint("give one of them another name; the first one stays in service"),
         );
     }
+    for endpoint in tool.backends.iter().filter_map(|backend| backend.endpoint.as_ref()) {
+        registry.by_endpoint.entry(endpoint.clone()).or_insert_with(|| tool.clone());
+    }
     for name in names {
         if let Entry::Vacant(place) = registry.by_name.entry(name) {
             place.insert(tool.clone());

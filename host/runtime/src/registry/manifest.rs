@@ -6,6 +6,7 @@ mod input;
 mod list;
 mod running;
 
+use super::stands_for::StandsFor;
 pub use about::{EvolutionStats, MetadataManifest, Moment, RankingManifest, ResultManifest, WhatIsKept};
 pub use input::{Format, Input, InputRules, InputType};
 pub use list::OneOrMany;
@@ -89,6 +90,9 @@ pub struct ToolManifest {
     pub limits: LimitsManifest,
     /// What runs it: one, or a list of which the first that is fit is preferred.
     pub backend: OneOrMany<Backend>,
+    /// The tool that is really meant, if this one only stands for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stands_for: Option<StandsFor>,
     /// How it is found out whether its backends work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_check: Option<HealthCheckManifest>,

@@ -6,6 +6,7 @@ pub mod manifest;
 pub mod running;
 pub mod schema;
 pub mod source;
+pub mod stands_for;
 pub mod template;
 pub mod tool;
 
@@ -19,6 +20,7 @@ pub use tool::Tool;
 #[derive(Debug, Default)]
 pub struct Registry {
     by_name: HashMap<String, Arc<Tool>>,
+    by_endpoint: HashMap<String, Arc<Tool>>,
     disabled: HashSet<String>,
 }
 

@@ -13,6 +13,10 @@ pub const ENDINGS: &[&str] = &["toml", "yaml", "yml"];
 /// # Errors
 /// What is no TOML or YAML, unknown keys, and values of another type, each with its place.
 pub fn read(file: &Path, text: &str) -> Result<ManifestFile, Faults> {
+    // Not written by a person: what a capability found. No YAML and no TOML begins so.
+    if text.starts_with('{') {
+        return serde_json::from_str(text).map_err(|error| Fault::whole(file, error.to_string()).into());
+    }
     match is_yaml(file) {
         true => serde_saphyr::from_str(text).map_err(|error| yaml_fault(file, &error).into()),
         false => document::from_toml(file, text).map_err(Faults::from),

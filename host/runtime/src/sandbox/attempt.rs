@@ -4,6 +4,8 @@
 use super::capability::files::Files;
 use super::capability::log::Log;
 use super::capability::outbound;
+#[cfg(feature = "mcp")]
+use super::capability::mcp::Reached;
 use super::capability::process::Programs;
 use super::capability::wasi::Wasi;
 use super::limits::{Limits, Meter};
@@ -87,6 +89,8 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
             bound.at - time_to_tell(left),
         ),
         http: sandbox.outbound.reach(run.adapter, grant.writable(), bound.at),
+        #[cfg(feature = "mcp")]
+        reached: sandbox.servers.reached(run.backend, args.canonical(), bound.at - time_to_tell(left)),
     };
     let late = reach.programs.late();
     let mut store = match store(sandbox, reach, limits, bound.at, run.progress.clone(), run.fixed) {
@@ -147,6 +151,8 @@ pub(super) struct Reach {
     pub(super) files: Files,
     pub(super) programs: Programs,
     pub(super) http: outbound::Sending,
+    #[cfg(feature = "mcp")]
+    pub(super) reached: Reached,
 }
 
 pub(super) fn store(
@@ -166,6 +172,8 @@ pub(super) fn store(
         programs: reach.programs,
         http: reach.http,
         running: 0,
+        #[cfg(feature = "mcp")]
+        reached: reach.reached,
         log,
         progress,
     };

@@ -30,9 +30,12 @@ use attempt::{Bound, Reach, Task, Tried};
 use bindings::EveryPre;
 use bindings::hermes::tool::types as wit;
 pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
+pub(crate) use capability::Offer;
 use capability::files::{Files, Roots};
 use capability::log::Log;
 use capability::outbound::{self, Outbound};
+#[cfg(feature = "mcp")]
+use capability::mcp::{Reached, Servers};
 pub use capability::process::Layer;
 use capability::process::{Machine, Programs};
 use capability::wasi::Wasi;
@@ -63,6 +66,8 @@ pub struct Sandbox {
     roots: Arc<Roots>,
     machine: Arc<Machine>,
     outbound: Outbound,
+    #[cfg(feature = "mcp")]
+    servers: Arc<Servers>,
     ceiling: Ceiling,
     slots: Slots,
 }
@@ -85,6 +90,8 @@ pub(crate) struct State {
     /// Programs that run now.
     running: u32,
     http: outbound::Sending,
+    #[cfg(feature = "mcp")]
+    reached: Reached,
     log: Log,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
 }
@@ -218,6 +225,8 @@ impl Sandbox {
         let helper = helper::named(config.process.helper.as_ref());
         let machine = Arc::new(Machine::of(config, helper.clone(), hidden));
         let compiler = Compiler { helper, settings: config.install.clone(), slots, memory };
+        #[cfg(feature = "mcp")]
+        let servers = Arc::new(Servers::start(&config.mcp)?);
         Ok(Sandbox {
             ticking,
             cache,
@@ -226,6 +235,8 @@ impl Sandbox {
             roots,
             machine,
             outbound: Outbound::of(config)?,
+            #[cfg(feature = "mcp")]
+            servers,
             ceiling,
             slots: Slots::new(slots),
         })
@@ -271,6 +282,11 @@ impl Sandbox {
         self.cache.keep(engine, &code, digest)
     }
 
+    /// What a capability has to offer as tools of the adapter that serves it, and what is left out and why.
+    pub(crate) fn offered(&self, capability: &str, adapter: &str) -> (Vec<Offer>, Vec<String>) {
+        capability::offered(self, capability, adapter)
+    }
+
     /// The parts of the sandbox of the operating system, as a program in it finds them, or which one is not there.
     pub async fn layers(&self) -> Result<Vec<Layer>, String> {
         capability::process::layers(&self.machine).await
@@ -288,6 +304,8 @@ impl Sandbox {
             files: Files::new(nothing.clone(), false),
             programs: Programs::new(self.machine.clone(), nothing, false, false, deadline),
             http: outbound::nothing(),
+            #[cfg(feature = "mcp")]
+            reached: self.servers.nothing(),
         };
         let mut store = attempt::store(self, reach, &limits, deadline, None, None).map_err(invalid)?;
         let started = poll_until(deadline, pre.instance_pre().instantiate_async(&mut store));

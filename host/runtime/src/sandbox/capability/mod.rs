@@ -7,6 +7,8 @@ pub(crate) mod http;
 pub(crate) mod log;
 #[cfg_attr(not(feature = "http"), path = "outbound_none.rs")]
 pub(crate) mod outbound;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 pub(crate) mod process;
 pub(crate) mod progress;
 #[cfg(feature = "http")]
@@ -14,6 +16,7 @@ pub(crate) mod secrets;
 pub(crate) mod wasi;
 
 use super::State;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use wasmtime::component::{HasSelf, Linker};
 
@@ -26,7 +29,29 @@ pub(crate) const ALL: &[&str] = &[
     "http",
     #[cfg(feature = "http")]
     "secrets",
+    #[cfg(feature = "mcp")]
+    "mcp",
 ];
+
+/// One tool that a capability has found beyond this machine's manifests.
+pub(crate) struct Offer {
+    /// Where it is from, for messages.
+    pub(crate) origin: String,
+    /// Its manifest as JSON.
+    pub(crate) manifest: Value,
+}
+
+/// What a capability has to offer to the adapter that serves it, and what of it is left out and why.
+pub(super) fn offered(sandbox: &super::Sandbox, capability: &str, adapter: &str) -> (Vec<Offer>, Vec<String>) {
+    match capability {
+        #[cfg(feature = "mcp")]
+        "mcp" => sandbox.servers.offered(adapter),
+        _ => {
+            let _ = (sandbox, adapter);
+            (Vec::new(), vec![format!("the capability `{capability}` has no tools to list")])
+        }
+    }
+}
 
 /// Links what every component gets and the capabilities that one was granted.
 pub(crate) fn link(linker: &mut Linker<State>, granted: &BTreeSet<String>) -> wasmtime::Result<()> {
@@ -36,6 +61,10 @@ pub(crate) fn link(linker: &mut Linker<State>, granted: &BTreeSet<String>) -> wa
     tool::progress::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     if granted.contains("files") {
         tool::files::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    }
+    #[cfg(feature = "mcp")]
+    if granted.contains("mcp") {
+        tool::mcp::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     }
     if granted.contains("process") {
         tool::process::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
