@@ -119,7 +119,8 @@ impl Reader<'_> {
     }
 
     fn number(&mut self) -> Option<Value> {
-        let end = self.rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')).unwrap_or(self.rest.len());
+        let end =
+            self.rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')).unwrap_or(self.rest.len());
         let (digits, rest) = self.rest.split_at(end);
         self.rest = rest;
         let whole = digits.parse::<i64>().map(Number::from).ok();
@@ -135,7 +136,10 @@ mod tests {
     #[test]
     fn literals_become_values_and_other_texts_do_not() {
         for (text, value) in [
-            ("[{'id': 1, 'n': None, 'ok': True}, {'id': -2.5}]", json!([{ "id": 1, "n": null, "ok": true }, { "id": -2.5 }])),
+            (
+                "[{'id': 1, 'n': None, 'ok': True}, {'id': -2.5}]",
+                json!([{ "id": 1, "n": null, "ok": true }, { "id": -2.5 }]),
+            ),
             ("[]", json!([])),
             ("('a', \"it's\", 'b\\n\\x41\\u00e9')", json!(["a", "it's", "b\nAé"])),
             ("{1: 'x'}", json!({ "1": "x" })),
