@@ -3,9 +3,9 @@
 
 use super::capability::files::Files;
 use super::capability::log::Log;
-use super::capability::outbound;
 #[cfg(feature = "mcp")]
 use super::capability::mcp::Reached;
+use super::capability::outbound;
 use super::capability::process::Programs;
 use super::capability::wasi::Wasi;
 use super::limits::{Limits, Meter};

@@ -33,9 +33,9 @@ pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
 pub(crate) use capability::Offer;
 use capability::files::{Files, Roots};
 use capability::log::Log;
-use capability::outbound::{self, Outbound};
 #[cfg(feature = "mcp")]
 use capability::mcp::{Reached, Servers};
+use capability::outbound::{self, Outbound};
 pub use capability::process::Layer;
 use capability::process::{Machine, Programs};
 use capability::wasi::Wasi;

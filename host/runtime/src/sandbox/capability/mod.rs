@@ -5,10 +5,10 @@ pub(crate) mod files;
 #[cfg(feature = "http")]
 pub(crate) mod http;
 pub(crate) mod log;
-#[cfg_attr(not(feature = "http"), path = "outbound_none.rs")]
-pub(crate) mod outbound;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
+#[cfg_attr(not(feature = "http"), path = "outbound_none.rs")]
+pub(crate) mod outbound;
 pub(crate) mod process;
 pub(crate) mod progress;
 #[cfg(feature = "http")]
