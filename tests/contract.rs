@@ -14,7 +14,7 @@ fn outcome(guest: &Guest, component: &str) -> (Vec<String>, Envelope) {
     let house = House::empty();
     guest.put_as(&house, component);
     let runtime = Runtime::start(house.config(), &[], None).unwrap();
-    let faults = runtime.faults().iter().map(|fault| fault.to_string()).collect();
+    let faults = runtime.toolbox().faults.iter().map(|fault| fault.to_string()).collect();
     let answer = block_on(runtime.call(call("probe", json!({})))).envelope;
     (faults, answer)
 }

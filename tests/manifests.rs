@@ -123,6 +123,6 @@ fn a_template_that_cannot_be_mapped_is_refused_at_load() {
 }
 
 fn completed(completion: &Completion) -> Result<Tool, Faults> {
-    let surroundings = Surroundings { completion: Some(completion), reasons: None };
+    let surroundings = Surroundings { completion: Some(completion), reasons: None, built_in: None };
     tool::parse(Path::new("database_query.yaml"), &whole(), &surroundings)
 }

@@ -242,7 +242,7 @@ fn what_a_hostile_guest_attempts_ends_as_it_must_and_the_next_call_works() {
         Guest { name: format!("probe_{number}"), ..guest.clone() }.put(&house);
     }
     let runtime = hermes_runtime::Runtime::start(house.config(), &[], None).unwrap();
-    let faults: Vec<String> = runtime.faults().iter().map(ToString::to_string).collect();
+    let faults: Vec<String> = runtime.toolbox().faults.iter().map(ToString::to_string).collect();
     let mut wrong = Vec::new();
     block_on(async {
         for (number, Hostile { attempt, end, .. }) in all.iter().enumerate() {

@@ -112,7 +112,7 @@ fn config(house: &House, scenario: &Scenario) -> Config {
 }
 
 fn check_faults(runtime: &Runtime, scenario: &Scenario) {
-    let faults: Vec<String> = runtime.faults().iter().map(|fault| fault.to_string()).collect();
+    let faults: Vec<String> = runtime.toolbox().faults.iter().map(|fault| fault.to_string()).collect();
     assert_eq!(faults.len(), scenario.faults.len(), "{faults:#?}");
     for (fault, expected) in faults.iter().zip(&scenario.faults) {
         assert!(fault.contains(expected.as_str()), "`{expected}` is not in `{fault}`");

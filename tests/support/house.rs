@@ -118,7 +118,7 @@ impl House {
     /// The same with somebody to ask.
     pub(crate) fn start_with(&self, config: Config, approver: Option<Arc<dyn Approver>>) -> Runtime {
         let runtime = Runtime::start(config, &[], approver).unwrap();
-        assert!(runtime.faults().is_empty(), "{:#?}", runtime.faults());
+        assert!(runtime.toolbox().faults.is_empty(), "{:#?}", runtime.toolbox().faults);
         runtime
     }
 }

@@ -54,9 +54,13 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let cache = setup.loaded.config.cache_dir.clone();
     match Runtime::start(setup.loaded.config, BUILT_IN, None) {
         Ok(runtime) => {
-            let tools = runtime.registry().tools().count();
-            add("engine", Verdict::Ok, format!("adapters: {}, tools: {tools}", runtime.adapters().all().count()));
-            for fault in runtime.faults() {
+            let tools = runtime.toolbox().registry.tools().count();
+            add(
+                "engine",
+                Verdict::Ok,
+                format!("adapters: {}, tools: {tools}", runtime.toolbox().adapters.all().count()),
+            );
+            for fault in &runtime.toolbox().faults {
                 add("plugins and tools", Verdict::Fault, fault.to_string());
             }
             match runtime.layers().await {

@@ -94,7 +94,7 @@ pub(crate) fn start(setup: Setup) -> Result<Arc<Runtime>, Failure> {
     }
     let approver = terminal::Terminal::open().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
     let runtime = Runtime::start(setup.loaded.config, BUILT_IN, approver)?;
-    output::faults(runtime.faults());
+    output::faults(&runtime.toolbox().faults);
     Ok(Arc::new(runtime))
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn start_unattended(setup: Setup) -> Result<Arc<Runtime>, Failure> {
         tracing::warn!("{why}");
     }
     let runtime = Runtime::start(setup.loaded.config, BUILT_IN, None)?;
-    for fault in runtime.faults() {
+    for fault in &runtime.toolbox().faults {
         tracing::warn!("{fault}");
     }
     Ok(Arc::new(runtime))

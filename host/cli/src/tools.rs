@@ -12,7 +12,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result
     let setup = setup::load(arguments)?;
     let caller = identity::caller(arguments, &setup.loaded.config)?;
     let runtime = setup::start(setup)?;
-    let mut tools: Vec<Arc<Tool>> = runtime.registry().tools().cloned().collect();
+    let mut tools: Vec<Arc<Tool>> = runtime.toolbox().registry.tools().cloned().collect();
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     let format = arguments.output.format();
     match command {

@@ -132,7 +132,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        Ok(listing::page(self.runtime.registry(), &self.identity.caller.role, cursor.as_deref()))
+        Ok(listing::page(&self.runtime.toolbox().registry, &self.identity.caller.role, cursor.as_deref()))
     }
 
     async fn initialize(

@@ -68,7 +68,7 @@ async fn measure() -> Vec<Row> {
     for count in [10, 1_000, 10_000] {
         let house = tempfile::tempdir().unwrap();
         let runtime = start(house.path(), count);
-        assert_eq!(runtime.registry().tools().count(), count + 4);
+        assert_eq!(runtime.toolbox().registry.tools().count(), count + 4);
         let ours = host_part(&runtime).await;
         rows.push(Row {
             name: format!("steps 1–4, 6, 7 with {count} tools"),
@@ -100,7 +100,7 @@ fn start(house: &Path, count: usize) -> Runtime {
         .grant("workspace", house.join("work"), Access::ReadWrite)
         .plugin(house.join("plugins"));
     let runtime = Runtime::start(config, &[], None).unwrap();
-    assert_eq!(runtime.faults(), [], "a bench measures what works");
+    assert_eq!(runtime.toolbox().faults, [], "a bench measures what works");
     runtime
 }
 

@@ -26,7 +26,7 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
         .grant(Config::WORKSPACE, directory, Access::ReadOnly)
         .plugin(plugins);
     let runtime = Runtime::start(config, &[], None)?;
-    runtime.faults().iter().for_each(|fault| eprintln!("{fault}"));
+    runtime.toolbox().faults.iter().for_each(|fault| eprintln!("{fault}"));
     let call = Call::new("file_list", serde_json::json!({ "path": "/workspace" })).role("Builder");
     let envelope = runtime.call(call).await.envelope;
     println!("{}", serde_json::to_string_pretty(&envelope)?);

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let config =
         Config::new(house.path().join("state"), house.path().join("cache")).plugin(house.path().join("plugins"));
     let runtime = Runtime::start(config, &[], None)?;
-    for fault in runtime.faults() {
+    for fault in &runtime.toolbox().faults {
         println!("not loaded: {}", fault.message);
     }
     let threads = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

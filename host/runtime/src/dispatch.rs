@@ -1,51 +1,51 @@
 //! The spine: seven lines, one a step, and one record on every exit.
 
-use crate::adapter::plugin::{self, Embedded, Plugin};
-use crate::adapter::{self, Adapter, Adapters, Route};
-use crate::call::{Call, Digest};
+use crate::adapter::plugin::Embedded;
+use crate::adapter::{self, Adapter, Route};
+use crate::built_in::{self, Asked};
+use crate::call::Call;
 use crate::config::Config;
-use crate::document::{Fault, Faults};
+use crate::document::Faults;
 use crate::envelope::{Metadata, RiskNote};
 use crate::error::{Error, Step};
 use crate::injection::{self, Ending, Injection};
 use crate::journal::{Journal, OpenError, Projection};
 use crate::permission::approval::Approver;
-use crate::permission::policy::Policies;
 use crate::permission::target::path::Places;
 use crate::permission::{self, Authority};
 use crate::record::Facts;
-use crate::registry::admin::{self, ManifestText};
+use crate::registry::discovery::Qualities;
+use crate::registry::limit::{self, Limiter, Limits};
 use crate::registry::running::Backend;
-use crate::registry::{self, Registry, Tool};
+use crate::registry::statistics::{self, By, Use};
+use crate::registry::{self, Tool};
 use crate::result::relevance::Weights;
 use crate::result::truncate::Measure;
 use crate::result::{self, Shaped};
-use crate::sandbox::{self, Execution, Offer, Run, Sandbox};
+use crate::sandbox::{self, Execution, Run, Sandbox};
+use crate::toolbox::{self, Toolbox};
 use crate::trail::{Trail, TrailStart};
 use crate::validation;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 /// The only way from an agent to the world. Lifetime: the process, or as long as its embedder wants.
 pub struct Runtime {
     config: Config,
-    registry: Registry,
-    adapters: Adapters,
+    toolbox: RwLock<Arc<Toolbox>>,
     places: Places,
-    policies: Policies,
     sandbox: Sandbox,
     journal: Journal,
     approver: Option<Arc<dyn Approver>>,
     weights: Weights,
-    faults: Vec<Fault>,
+    limits: Limits,
 }
 
 /// What the steps keep beside the records.
-const PROJECTIONS: &[Projection] = &[];
+const PROJECTIONS: &[Projection] = &[statistics::PROJECTION, limit::PROJECTION];
 
-/// Why a runtime could not start. A plugin or manifest that is wrong is no such reason; see [`Runtime::faults`].
+/// Why a runtime could not start. A plugin or manifest that is wrong is no such reason; see [`Toolbox::faults`].
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The journal cannot be written, so nothing may run.
@@ -90,7 +90,7 @@ impl Runtime {
         let mut metadata =
             Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
         let mut durable = false;
-        let call = registry::stands_for::meant(&self.registry, &call);
+        let call = registry::stands_for::meant(&self.toolbox().registry, &call);
         let ended = self.steps(&call, &mut trail, &mut metadata, &mut durable).await;
         // What a person or a rule refused above LOW is as durable as what ran.
         durable |= trail.facts.risk_level.as_ref().is_some_and(|level| level != "low") || trail.facts.layer == Some(3);
@@ -114,17 +114,20 @@ impl Runtime {
         metadata: &mut Metadata,
         durable: &mut bool,
     ) -> Result<Value, Failed> {
-        let found = registry::lookup(&self.registry, &call.tool, &call.caller.role);
+        let toolbox = self.toolbox();
+        let found = registry::lookup(&toolbox.registry, &call.tool, &call.caller.role);
         if found.is_err() {
             trail.facts.tool = crate::document::excerpt(&call.tool, 200).into();
         }
         let tool = trail.step(Step::Registry, found)?;
         describe_tool(tool, trail, metadata);
-        let Route { adapter, backend } = trail.step(Step::Adapter, adapter::route(&self.adapters, tool))?;
-        describe_adapter(adapter, trail, metadata);
+        let Route { adapter, backend } = trail.step(Step::Adapter, adapter::route(&toolbox.adapters, tool))?;
+        describe_adapter(adapter, backend, trail, metadata);
         let longest = Duration::from_millis(self.config.ceiling.timeout_ms);
         let preview = || validation::judge(tool, &call.args, longest);
-        let permitted = permission::permit(call, tool, adapter, &self.authority(), preview, &mut trail.facts).await;
+        let authority = self.authority(&toolbox, &trail.call_id())?;
+        let permitted = permission::permit(call, tool, adapter, &authority, preview, &mut trail.facts).await;
+        authority.limiter.note(tool, &call.caller.id, permitted.as_ref().err());
         let (grant, judged) = trail.step(Step::Permission, permitted)?;
         metadata.repairs = judged.repairs.to_vec();
         let asked = judged.canonical.clone();
@@ -132,20 +135,26 @@ impl Runtime {
         *durable = grant.durable();
         if *durable {
             trail.refuse_if_failing()?;
-            trail.intent(Vec::new()).await?;
+            trail.intent(authority.limiter.again(tool, &call.caller.id).into_iter().collect()).await?;
         }
+        let own = tool.built_in.map(|place| (place, Asked { call, args: args.value(), toolbox: &toolbox }));
         let run = self.run(call, tool, (adapter, backend), &metadata.call_id);
-        let execution = sandbox::execute(&self.sandbox, grant, args, run, trail).await;
+        let execution = match own {
+            Some((place, asked)) => sandbox::answer(grant, &args, tool, built_in::answer(place, self, asked)).await,
+            None => sandbox::execute(&self.sandbox, grant, args, run, trail).await,
+        };
         self.shape((call, &asked), tool, backend, execution, trail, metadata)
     }
 
-    fn authority(&self) -> Authority<'_> {
-        Authority {
+    fn authority<'a>(&'a self, toolbox: &'a Toolbox, call_id: &Arc<str>) -> Result<Authority<'a>, Error> {
+        let writing = self.journal.writing()?;
+        Ok(Authority {
             places: &self.places,
-            policies: &self.policies,
+            policies: &toolbox.policies,
             settings: &self.config.approval,
             approver: self.approver.as_deref(),
-        }
+            limiter: Limiter { limits: &self.limits, writing, call_id: call_id.clone() },
+        })
     }
 
     fn run<'a>(
@@ -203,8 +212,9 @@ fn describe_tool(tool: &Tool, trail: &mut Trail, metadata: &mut Metadata) {
     metadata.version = Some(tool.version.to_string());
 }
 
-fn describe_adapter(adapter: &Adapter, trail: &mut Trail, metadata: &mut Metadata) {
+fn describe_adapter(adapter: &Adapter, backend: &Backend, trail: &mut Trail, metadata: &mut Metadata) {
     trail.facts.adapter = Some(adapter.name.clone());
+    trail.facts.backend = Some(backend.key.clone());
     trail.facts.component = Some(adapter.component);
     metadata.adapter = Some(adapter.name.to_string());
 }
@@ -239,61 +249,40 @@ impl Runtime {
         let journal = Journal::open(&config.state_dir, PROJECTIONS)?;
         let places = Places { grants: config.virtual_grants(), protected: config.virtual_protected() };
         let sandbox = Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?;
-        let (plugins, mut faults) = read_plugins(&config, embedded);
-        let mut adapters = Adapters::default();
-        let (mut manifests, mut listed) = (Vec::new(), Vec::new());
-        let mut reasons = BTreeMap::new();
-        for plugin in plugins.into_iter().filter(|plugin| can_serve(plugin, &config)) {
-            faults.extend(load_adapter(&sandbox, &plugin, &mut adapters));
-            reasons.extend(plugin.adapter.declared_reasons());
-            let (offered, left_out) = offered(&sandbox, &plugin);
-            faults.extend(left_out);
-            listed.extend(offered);
-            manifests.extend(plugin.tools);
-        }
-        for folder in &config.tool_folders {
-            match admin::read_folder(folder) {
-                Ok(found) => manifests.extend(found),
-                Err(fault) => faults.push(fault),
-            }
-        }
-        // What others offer comes last: it takes no name of what is here.
-        manifests.extend(listed);
-        let (registry, found) = admin::load(&manifests, &config.completions, &reasons);
-        faults.extend(found);
-        let policies = Policies::load(&config, &registry)?;
+        let toolbox = RwLock::new(Arc::new(toolbox::load(&config, embedded, &sandbox)?));
         Ok(Runtime {
             config,
-            registry,
-            adapters,
+            toolbox,
             places,
-            policies,
             sandbox,
             journal,
             approver,
             weights: Weights::default(),
-            faults,
+            limits: Limits::default(),
         })
     }
 
-    /// What is wrong with plugins and manifests that were found. The good ones are in service.
-    pub fn faults(&self) -> &[Fault] {
-        &self.faults
+    /// The tools and adapters in service now, with what is wrong with others that were found.
+    pub fn toolbox(&self) -> Arc<Toolbox> {
+        self.toolbox.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How tools were used and how well they worked, as far as it is on disk.
+    ///
+    /// # Errors
+    /// `audit_unavailable` when the journal cannot be read.
+    pub async fn statistics(&self, by: By) -> Result<Vec<Use>, Error> {
+        self.journal.read(move |connection| statistics::read(connection, by)).await
+    }
+
+    /// How well each tool has worked.
+    pub(crate) async fn qualities(&self) -> Result<Qualities, Error> {
+        self.journal.read(statistics::qualities).await
     }
 
     /// The settings in force.
     pub fn config(&self) -> &Config {
         &self.config
-    }
-
-    /// The tools.
-    pub fn registry(&self) -> &Registry {
-        &self.registry
-    }
-
-    /// The adapters.
-    pub fn adapters(&self) -> &Adapters {
-        &self.adapters
     }
 
     /// The parts of the operating system's sandbox around programs, or which one is not there.
@@ -305,67 +294,6 @@ impl Runtime {
     pub async fn flush(&self) -> bool {
         self.journal.flush().await
     }
-}
-
-fn read_plugins(config: &Config, embedded: &[Embedded]) -> (Vec<Plugin>, Vec<Fault>) {
-    let mut plugins = Vec::new();
-    let mut faults = Vec::new();
-    for embedded in embedded {
-        match plugin::read_embedded(embedded) {
-            Ok(plugin) => plugins.push(plugin),
-            Err(found) => faults.extend(found.0),
-        }
-    }
-    for folder in &config.plugin_folders {
-        let (found, wrong) = plugin::read_folder(folder);
-        plugins.extend(found);
-        faults.extend(wrong);
-    }
-    (plugins, faults)
-}
-
-/// Without a granted directory there is nothing that a tool for files could do.
-fn can_serve(plugin: &Plugin, config: &Config) -> bool {
-    !config.grants.is_empty() || !plugin.adapter.capabilities.iter().any(|capability| capability == "files")
-}
-
-/// The tools that an adapter serves beside those of its manifests, and what of them is left out and why.
-fn offered(sandbox: &Sandbox, plugin: &Plugin) -> (Vec<ManifestText>, Vec<Fault>) {
-    let (mut manifests, mut faults) = (Vec::new(), Vec::new());
-    for capability in &plugin.adapter.lists {
-        let (offers, left_out) = sandbox.offered(capability, &plugin.adapter.name);
-        let manifest = |offer: Offer| ManifestText { file: offer.origin.into(), text: offer.manifest.to_string() };
-        manifests.extend(offers.into_iter().map(manifest));
-        faults.extend(left_out.into_iter().map(|why| Fault::whole(&plugin.file, why)));
-    }
-    (manifests, faults)
-}
-
-fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> Vec<Fault> {
-    let manifest = &plugin.adapter;
-    let capabilities: BTreeSet<String> = manifest.capabilities.iter().cloned().collect();
-    let linked = match sandbox.install(&plugin.component, &capabilities) {
-        Ok(linked) => linked,
-        Err(error) => {
-            let why = error.to_string();
-            adapters.insert_failed(&manifest.name, &manifest.names, &why);
-            return vec![Fault::whole(
-                &plugin.file,
-                format!("the component of adapter `{}` cannot be used: {why}", manifest.name),
-            )];
-        }
-    };
-    let adapter = Adapter {
-        name: manifest.name.as_str().into(),
-        version: manifest.version.clone(),
-        component: Digest::of(&plugin.component),
-        linked,
-        capabilities,
-        reasons: manifest.reasons.iter().cloned().collect(),
-    };
-    let taken = adapters.insert(adapter, &manifest.names);
-    let fault = |name: String| Fault::whole(&plugin.file, format!("another adapter is already called `{name}`"));
-    taken.into_iter().map(fault).collect()
 }
 
 /// What no program sees: the places that are kept from tools, and what git would run on its own.

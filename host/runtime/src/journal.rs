@@ -189,7 +189,6 @@ impl Journal {
     }
 
     /// Reads, off the executor's threads and without the writer. What was queued and is not yet on disk is not seen.
-    #[expect(dead_code, reason = "tables beside the records are read by steps to come")]
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,

@@ -10,6 +10,7 @@
 //! A [`Runtime`] is made from a [`config::Config`] and answers each [`call::Call`] with an [`envelope::Envelope`],
 //! whatever happens. See `examples/` for a program that embeds it.
 
+mod built_in;
 mod canonical;
 
 pub mod call;
@@ -24,6 +25,7 @@ pub mod record;
 pub mod rules;
 pub mod servers;
 pub mod settings;
+pub mod toolbox;
 mod trail;
 
 pub mod registry;

@@ -174,6 +174,9 @@ pub struct Facts {
     /// The adapter.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub adapter: Option<Arc<str>>,
+    /// The beginning of the digest of the tool's backend.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub backend: Option<Arc<str>>,
     /// Digest of the component that ran.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub component: Option<Digest>,

@@ -45,6 +45,11 @@ impl Trail {
         }
     }
 
+    /// The call's id.
+    pub(crate) fn call_id(&self) -> Arc<str> {
+        self.start.call_id.clone()
+    }
+
     /// Notes what a step said, and passes it on.
     pub(crate) fn step<T>(&mut self, step: Step, said: Result<T, Error>) -> Result<T, Error> {
         match &said {

@@ -27,10 +27,30 @@ pub struct Adapter {
 }
 
 /// All adapters by each of their names.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Adapters {
     by_name: HashMap<String, Arc<Adapter>>,
     failed: HashMap<String, String>,
+    own: Arc<Adapter>,
+}
+
+impl Default for Adapters {
+    fn default() -> Adapters {
+        Adapters { by_name: HashMap::new(), failed: HashMap::new(), own: Arc::new(own()) }
+    }
+}
+
+/// What stands for the runtime itself, which answers calls of its own tools. No manifest can name it.
+fn own() -> Adapter {
+    let program = Digest::of(concat!("hermes-runtime ", env!("CARGO_PKG_VERSION")).as_bytes());
+    Adapter {
+        name: "runtime".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        component: program,
+        linked: program,
+        capabilities: BTreeSet::new(),
+        reasons: BTreeSet::new(),
+    }
 }
 
 /// The way that a call takes: one of the tool's backends, and the adapter that runs it.
@@ -47,6 +67,9 @@ pub struct Route<'a> {
 /// # Errors
 /// `no_adapter` that says what differs: no adapter has the name, or the one that has it could not be loaded.
 pub fn route<'a>(adapters: &'a Adapters, tool: &'a Tool) -> Result<Route<'a>, Error> {
+    if let (Some(_), Some(backend)) = (tool.built_in, tool.backends.first()) {
+        return Ok(Route { adapter: &adapters.own, backend });
+    }
     let ways = tool.backends.iter();
     let found = ways.filter_map(|backend| Some(Route { adapter: adapters.by_name.get(&backend.adapter)?, backend }));
     found.into_iter().next().ok_or_else(|| no_adapter(adapters, tool))

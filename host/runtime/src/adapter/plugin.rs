@@ -87,6 +87,7 @@ pub fn read_embedded(embedded: &Embedded) -> Result<Plugin, Faults> {
     let tools = embedded.files.iter().filter(|(path, _)| is_manifest(path)).map(|(path, bytes)| ManifestText {
         file: folder.join(path),
         text: String::from_utf8_lossy(bytes).into_owned(),
+        built_in: None,
     });
     Ok(Plugin { tools: tools.collect(), adapter, file, component: Cow::Borrowed(component) })
 }
@@ -102,7 +103,10 @@ pub fn read_folder(folder: &Path) -> (Vec<Plugin>, Vec<Fault>) {
     };
     for folder in folders {
         match read_one(&folder) {
-            Ok(plugin) => plugins.push(plugin),
+            Ok((plugin, unreadable)) => {
+                plugins.push(plugin);
+                faults.extend(unreadable);
+            }
             Err(Faults(found)) => faults.extend(found),
         }
     }
@@ -131,7 +135,7 @@ fn plugin_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     }
 }
 
-fn read_one(folder: &Path) -> Result<Plugin, Faults> {
+fn read_one(folder: &Path) -> Result<(Plugin, Vec<Fault>), Faults> {
     let file = folder.join("adapter.toml");
     let text = document::read_text(&file)
         .map_err(|error| Fault::whole(&file, format!("the manifest cannot be read: {error}")))?;
@@ -145,11 +149,12 @@ fn read_one(folder: &Path) -> Result<Plugin, Faults> {
     let component = read_component(&folder.join(&adapter.component)).map_err(|why| {
         Fault::at_key(&file, &text, "component", why).hint("build the plugin, or correct `component`")
     })?;
-    let tools = match folder.join("tools").is_dir() {
-        true => admin::read_folder(&folder.join("tools"))?,
-        false => Vec::new(),
+    let (tools, unreadable) = match folder.join("tools").is_dir() {
+        true => admin::read_folder(&folder.join("tools")),
+        false => (Vec::new(), Vec::new()),
     };
-    Ok(Plugin { adapter, file, component: Cow::Owned(component), tools })
+    let plugin = Plugin { adapter, file, component: Cow::Owned(component), tools };
+    Ok((plugin, unreadable))
 }
 
 fn read_component(path: &Path) -> Result<Vec<u8>, String> {

@@ -15,6 +15,7 @@ use crate::config::ApprovalSettings;
 use crate::error::{Error, Kind, Step};
 use crate::record::Facts;
 use crate::registry::Tool;
+use crate::registry::limit::Limiter;
 use crate::registry::manifest::{Effect, RequiresApproval};
 use approval::{Approver, Request};
 use history::History;
@@ -74,6 +75,8 @@ pub struct Authority<'a> {
     pub settings: &'a ApprovalSettings,
     /// Who can be asked.
     pub approver: Option<&'a dyn Approver>,
+    /// How often the caller may call.
+    pub(crate) limiter: Limiter<'a>,
 }
 
 /// Judges a call: role, then the arguments as `preview` checks them, then policies, then risk, then a person.
@@ -93,6 +96,7 @@ pub async fn permit(
     facts: &mut Facts,
 ) -> Result<(Grant, Judged), Error> {
     facts.layer = Some(1);
+    authority.limiter.refuse_insistent(tool, &call.caller.id)?;
     role::check(tool, &call.caller.role)?;
     let judged = preview()?;
     let targets = target::of(tool, &judged, authority.places);
@@ -104,11 +108,19 @@ pub async fn permit(
     let judgement = judge(call, tool, &judged, &targets, authority.policies)?;
     let Judgement { effect, risk, asks } = &judgement;
     note_risk(facts, risk, &judged);
+    // The runtime's own tools show a caller what it may see anyway.
+    let asks: &[Arc<str>] = if tool.built_in.is_some() && *effect == Effect::Read { &[] } else { asks };
+    let limiter = &authority.limiter;
+    limiter.take(tool, &call.caller.id).await?;
     if let Some(why) = reason_to_ask(tool, risk, asks)? {
         facts.layer = Some(3);
         facts.args = Some(judged.canonical.clone());
         let request = request(call, tool, &judged, risk, &why, facts, authority.settings);
-        approval::ask(authority.approver, &request, &mut facts.approver).await?;
+        if let Err(error) = approval::ask(authority.approver, &request, &mut facts.approver).await {
+            // What does not run takes nobody's place.
+            limiter.give_back(tool).await;
+            return Err(error);
+        }
     }
     let writable = *effect != Effect::Read;
     let network = tool.network && writable;

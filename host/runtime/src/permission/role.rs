@@ -27,7 +27,7 @@ pub fn check(tool: &Tool, role: &str) -> Result<(), Error> {
     if tool.denied_roles.contains(role) {
         return denied("role_denied", format!("tool `{name}` refuses role `{shown}`"));
     }
-    if !tool.required_roles.contains(role) {
+    if !tool.admits(role) {
         return denied("role_not_listed", format!("tool `{name}` is not for role `{shown}`"));
     }
     Ok(())

@@ -19,6 +19,8 @@ pub struct ManifestText {
     pub file: PathBuf,
     /// Its text.
     pub text: String,
+    /// Its place among the runtime's own tools, if it is one.
+    pub built_in: Option<usize>,
 }
 
 /// Reads all manifests. The registry has the good ones; the faults are those of all others. `reasons` are those that
@@ -30,8 +32,9 @@ pub fn load(
 ) -> (Registry, Vec<Fault>) {
     let mut registry = Registry::default();
     let mut faults = Vec::new();
-    for ManifestText { file, text } in manifests {
-        match parse_with_completion(file, text, completions, reasons) {
+    for manifest in manifests {
+        let ManifestText { file, text, .. } = manifest;
+        match parse_with_completion(manifest, completions, reasons) {
             Ok(tool) => faults.extend(insert(&mut registry, Arc::new(tool), file, text, completions)),
             Err(Faults(found)) => faults.extend(found),
         }
@@ -49,12 +52,11 @@ fn unknown_completion(registry: &Registry, name: &str) -> Option<Fault> {
 }
 
 fn parse_with_completion(
-    file: &Path,
-    text: &str,
+    ManifestText { file, text, built_in }: &ManifestText,
     completions: &BTreeMap<String, Completion>,
     reasons: &BTreeMap<String, BTreeSet<String>>,
 ) -> Result<Tool, Faults> {
-    let alone = Surroundings { completion: None, reasons: Some(reasons) };
+    let alone = Surroundings { completion: None, reasons: Some(reasons), built_in: *built_in };
     let tool = tool::parse(file, text, &alone)?;
     match completions.get(&*tool.name) {
         Some(completion) => tool::parse(file, text, &Surroundings { completion: Some(completion), ..alone }),
@@ -92,26 +94,26 @@ fn insert(
     None
 }
 
-/// Reads the manifests of a folder: every TOML and YAML file in it, sorted by name.
-pub fn read_folder(folder: &Path) -> Result<Vec<ManifestText>, Fault> {
+/// Reads the manifests of a folder: every TOML and YAML file in it, sorted by name, beside the faults of those that
+/// cannot be read.
+pub fn read_folder(folder: &Path) -> (Vec<ManifestText>, Vec<Fault>) {
     let unreadable = |error: std::io::Error| {
         Fault::whole(folder, format!("the folder of tools cannot be read: {error}"))
             .hint("correct `tool_folders` in the configuration, or make the folder")
     };
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .map_err(unreadable)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()
-        .map_err(unreadable)?;
-    let is_manifest =
-        |file: &PathBuf| file.extension().is_some_and(|ending| source::ENDINGS.iter().any(|known| ending == *known));
-    files.retain(is_manifest);
+    let entries = std::fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+    let mut files: Vec<PathBuf> = match entries {
+        Ok(entries) => entries.into_iter().map(|entry| entry.path()).collect(),
+        Err(error) => return (Vec::new(), vec![unreadable(error)]),
+    };
+    files.retain(|file| file.extension().is_some_and(|ending| source::ENDINGS.iter().any(|known| ending == *known)));
     files.sort();
-    files
-        .into_iter()
-        .map(|file| match crate::document::read_text(&file) {
-            Ok(text) => Ok(ManifestText { file, text }),
-            Err(error) => Err(Fault::whole(&file, format!("the manifest cannot be read: {error}"))),
-        })
-        .collect()
+    let (mut manifests, mut faults) = (Vec::new(), Vec::new());
+    for file in files {
+        match crate::document::read_text(&file) {
+            Ok(text) => manifests.push(ManifestText { file, text, built_in: None }),
+            Err(error) => faults.push(Fault::whole(&file, format!("the manifest cannot be read: {error}"))),
+        }
+    }
+    (manifests, faults)
 }

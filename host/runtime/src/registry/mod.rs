@@ -1,19 +1,22 @@
 //! Step 1 of 7: which tool is meant?
 
 pub mod admin;
+pub mod discovery;
 pub mod forms;
+pub(crate) mod limit;
 pub mod manifest;
 pub mod running;
 pub mod schema;
 pub mod source;
 pub mod stands_for;
+pub mod statistics;
 pub mod template;
 pub mod tool;
 
 use crate::document::{excerpt, nearest_many};
 use crate::error::{Error, Kind, Step};
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 pub use tool::Tool;
 
 /// All tools by name and alias. Lifetime: until the next reload.
@@ -22,6 +25,8 @@ pub struct Registry {
     by_name: HashMap<String, Arc<Tool>>,
     by_endpoint: HashMap<String, Arc<Tool>>,
     disabled: HashSet<String>,
+    in_order: OnceLock<Vec<Arc<Tool>>>,
+    index: OnceLock<discovery::Index>,
 }
 
 /// Finds the tool that a caller named.
@@ -48,12 +53,21 @@ fn not_found(registry: &Registry, name: &str, role: &str) -> Error {
 
 /// Whether a role sees a tool at all.
 pub fn is_visible(tool: &Tool, role: &str) -> bool {
-    tool.required_roles.contains(role) && !tool.denied_roles.contains(role)
+    tool.admits(role)
 }
 
 impl Registry {
     /// Every tool once, in no order.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
         self.by_name.iter().filter(|(name, tool)| name.as_str() == &*tool.name).map(|(_, tool)| tool)
+    }
+
+    /// Every tool once, by name.
+    pub fn in_order(&self) -> &[Arc<Tool>] {
+        self.in_order.get_or_init(|| {
+            let mut tools: Vec<Arc<Tool>> = self.tools().cloned().collect();
+            tools.sort_by(|a, b| a.name.cmp(&b.name));
+            tools
+        })
     }
 }

@@ -8,6 +8,7 @@ use crate::document::nearest;
 use crate::error::{Kind, REASONS};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One thing that can run a tool. Lifetime: as its tool.
@@ -27,6 +28,8 @@ pub struct Backend {
     pub result: Option<Template>,
     /// Tells it from the tool's other backends, also after a restart.
     pub digest: Digest,
+    /// The beginning of the digest, for records.
+    pub key: Arc<str>,
 }
 
 /// Which failures are tried again, and how.
@@ -152,12 +155,14 @@ fn backend(
             None
         }
     };
+    let digest = digest(written, arguments.as_ref().map(|(_, map)| map));
     Backend {
         adapter: written.adapter.clone(),
         name_in_component: written.tool.clone().unwrap_or_else(|| manifest.name.clone()),
         endpoint: written.endpoint.clone(),
         connection_pool_size: written.connection_pool_size,
-        digest: digest(written, arguments.as_ref().map(|(_, map)| map)),
+        key: digest.hex()[..16].into(),
+        digest,
         arguments: arguments.and_then(|(place, written)| {
             template(place, Template::of_arguments(&written, |name| filling(manifest, name)))
         }),

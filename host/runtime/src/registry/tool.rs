@@ -43,6 +43,10 @@ pub struct Tool {
     pub outputs: Vec<OutputField>,
     /// The facts of its result as a schema, if its author gave one.
     pub output_schema: Option<schema::OutputSchema>,
+    /// Its place among the runtime's own tools, if it is one.
+    pub built_in: Option<usize>,
+    /// Whether any role may call it that is not denied: one of the runtime's own that nobody narrowed.
+    pub for_every_role: bool,
     /// Roles that may call it.
     pub required_roles: BTreeSet<String>,
     /// Roles that may not.
@@ -94,6 +98,8 @@ pub struct Surroundings<'a> {
     pub completion: Option<&'a Completion>,
     /// The reasons of failures that components declare, by each name of their adapter.
     pub reasons: Option<&'a BTreeMap<String, BTreeSet<String>>>,
+    /// The tool's place among the runtime's own, if it is one.
+    pub built_in: Option<usize>,
 }
 
 impl Tool {
@@ -103,6 +109,12 @@ impl Tool {
         let retries = self.retry.as_ref().map_or(0, |retry| retry.max_retries);
         let waits = self.retry.as_ref().map_or(Duration::ZERO, Retry::waits);
         self.deadline.unwrap_or_else(|| attempt.saturating_mul(retries.saturating_add(1)).saturating_add(waits))
+    }
+
+    /// Whether a role may call it. A denied role stays denied though it is also a required one.
+    pub fn admits(&self, role: &str) -> bool {
+        let listed = self.for_every_role && !role.is_empty() || self.required_roles.contains(role);
+        listed && !self.denied_roles.contains(role)
     }
 
     /// The words that configuration says about a target.
@@ -193,6 +205,8 @@ fn check(
         input,
         outputs: manifest.outputs.clone(),
         output_schema,
+        built_in: surroundings.built_in,
+        for_every_role: surroundings.built_in.is_some() && completion.required_roles.is_none(),
         required_roles: required.iter().cloned().collect(),
         denied_roles: permissions.denied_roles.iter().chain(&completion.denied_roles).cloned().collect(),
         risk_level: permissions.risk_level,

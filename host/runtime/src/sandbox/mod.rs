@@ -2,6 +2,7 @@
 
 mod attempt;
 mod bindings;
+mod built_in;
 pub(crate) mod capability;
 mod compile;
 pub mod component;
@@ -30,6 +31,7 @@ use attempt::{Bound, Reach, Task, Tried};
 use bindings::EveryPre;
 use bindings::hermes::tool::types as wit;
 pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
+pub use built_in::answer;
 pub(crate) use capability::Offer;
 use capability::files::{Files, Roots};
 use capability::log::Log;
