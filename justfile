@@ -20,13 +20,13 @@ default:
     @just --justfile '{{ justfile() }}' --list --unsorted
 
 # See the runtime at work, from a tool call to the audit record
-demo: setup-host plugins
+demo: setup-host setup-browser plugins
     @echo 'demo: building the command; the first time takes 15 to 25 minutes on two cores, because Wasmtime is compiled' >&2
     cargo build --workspace
     host/runtime/examples/demo/run.sh
 
 # Run every test
-test: setup-host setup-programs plugins
+test: setup-host setup-programs setup-browser plugins
     #!/usr/bin/env bash
     set -euo pipefail
     echo 'test: the first build takes 15 to 25 minutes on two cores, because Wasmtime is compiled' >&2
@@ -99,6 +99,18 @@ setup-programs:
     echo 'setup: installing git and pytest' >&2
     {{ sudo }} apt-get update -qq
     {{ sudo }} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq git python3-pytest
+
+# The browser that pages are opened in. Its sandbox is the kernel's, so nothing else has to be set up.
+[private]
+setup-browser:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    for program in chromium chromium-browser google-chrome; do
+        if command -v "$program" >/dev/null; then exit; fi
+    done
+    echo 'setup: installing Chromium (about 300 MB)' >&2
+    {{ sudo }} apt-get update -qq
+    {{ sudo }} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation
 
 # Cargo takes two checkouts in one target folder for the same crate and compares times only: after a build in one,
 # the other would run its code. So whoever comes second compiles the workspace's own crates anew.

@@ -8,6 +8,7 @@
 mod support;
 
 mod arguments;
+mod browser;
 mod command;
 mod command_files;
 mod command_inputs;

@@ -31,6 +31,9 @@ pub(super) struct Scenario {
     /// How often they are asked, in all.
     #[serde(default)]
     pub(super) asked: usize,
+    /// Pages that are served on this machine. `$pages` in the scenario stands for the server's host and port.
+    #[serde(default)]
+    pub(super) pages: Vec<Page>,
     /// Components of its own, each with a tool of its name.
     #[serde(default)]
     pub(super) guests: Vec<Guest>,
@@ -45,6 +48,14 @@ pub(super) struct Scenario {
     /// What is there afterwards.
     #[serde(default)]
     pub(super) after: Vec<After>,
+}
+
+/// One page.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Page {
+    pub(super) path: String,
+    pub(super) body: String,
 }
 
 fn builder() -> String {

@@ -4,6 +4,7 @@ use super::format::{self, Scenario, Step};
 use super::{matcher, setup};
 use crate::support::house::{House, copy_folder, project, rewrite_manifests};
 use crate::support::people::{Channel, Person};
+use crate::support::server::Server;
 use crate::support::{block_on, child, records};
 use hermes_runtime::call::{Arguments, Caller, Situation};
 use hermes_runtime::config::{Config, Origin, Source};
@@ -32,7 +33,12 @@ pub(crate) fn folder() -> PathBuf {
 pub(crate) fn run_with(name: &str, house: House, rewrite: impl Fn(&str) -> String) {
     let folder = folder().join(name);
     let text = rewrite(&std::fs::read_to_string(folder.join("scenario.toml")).unwrap());
+    let server = text.contains("$pages").then(Server::start);
+    let text = server.as_ref().map_or(text.clone(), |server| text.replace("$pages", &server.host()));
     let scenario = format::parse(name, &text);
+    for page in &scenario.pages {
+        server.iter().for_each(|server| server.page(&page.path, page.body.as_str()));
+    }
     scenario.guests.iter().for_each(|guest| guest.put(&house));
     for part in ["plugins", "tools"] {
         if folder.join(part).is_dir() {

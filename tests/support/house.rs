@@ -53,7 +53,7 @@ impl House {
     /// The same with the plugins that are part of the command.
     pub(crate) fn with_files() -> House {
         let house = House::empty();
-        for adapter in ["file", "cli", "custom", "mcp"] {
+        for adapter in ["browser", "cli", "custom", "file", "mcp"] {
             let source = project().join("plugins").join(adapter);
             let target = house.path("plugins").join(adapter);
             copy_folder(&source.join("tools"), &target.join("tools"));

@@ -5,6 +5,7 @@ pub(crate) mod guest;
 pub(crate) mod house;
 pub(crate) mod people;
 pub(crate) mod records;
+pub(crate) mod server;
 pub(crate) mod user;
 
 use std::future::Future;

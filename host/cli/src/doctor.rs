@@ -71,6 +71,13 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
                 Err(why) if no_workspace => add("sandbox", Verdict::Note, why),
                 Err(why) => add("sandbox", Verdict::Fault, why),
             }
+            match runtime.browser().await {
+                Ok(layers) => layers.into_iter().for_each(|layer| {
+                    let verdict = if layer.state.starts_with("OFF") { Verdict::Note } else { Verdict::Ok };
+                    add("browser", verdict, format!("{}: {}", layer.name, layer.state));
+                }),
+                Err(why) => add("browser", Verdict::Note, format!("{why}; its tools are out of service")),
+            }
             let written = runtime.flush().await;
             let verdict = if written { Verdict::Ok } else { Verdict::Fault };
             add("journal", verdict, state.display().to_string());

@@ -2,6 +2,8 @@
 //! [`Config`]. Must not decide about calls.
 #![expect(clippy::disallowed_methods, reason = "the configuration knows where granted and protected places really are")]
 
+pub use crate::browsing::BrowserSettings;
+use crate::browsing::WrittenBrowser;
 use crate::document::{self, Fault, Faults};
 use crate::outbound::{HttpSettings, SecretSettings};
 use crate::rules::{LabelRule, PolicySettings, RiskSettings};
@@ -57,6 +59,8 @@ pub struct Config {
     pub secrets: BTreeMap<String, SecretSettings>,
     /// The servers whose tools are served too.
     pub mcp: McpSettings,
+    /// What the browser may reach and use up.
+    pub browser: BrowserSettings,
     /// Host paths that no grant includes, whatever it says: state, configuration, plugins, keys.
     pub protected: BTreeSet<PathBuf>,
 }
@@ -83,6 +87,7 @@ struct ConfigFile {
     http: Option<HttpSettings>,
     secrets: BTreeMap<String, SecretSettings>,
     mcp: McpSettings,
+    browser: WrittenBrowser,
     protected: Vec<PathBuf>,
     tools: BTreeMap<String, Completion>,
 }
@@ -153,6 +158,7 @@ impl Config {
             http: HttpSettings::default(),
             secrets: BTreeMap::new(),
             mcp: McpSettings::default(),
+            browser: BrowserSettings::default(),
             protected: BTreeSet::new(),
         }
     }
@@ -366,24 +372,25 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     config.roles.extend(file.roles);
     config.situations = file.situations.unwrap_or_else(|| config.situations.clone());
     config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
-    file.process.apply(&mut config.process, at);
+    file.process.apply(&mut config.process, &at);
     config.install = file.install.unwrap_or_else(|| config.install.clone());
     if let Some(policies) = file.policies {
-        config.policies.permissions.extend(policies.permissions.into_iter().map(at));
-        config.policies.factors.extend(policies.factors.into_iter().map(at));
+        config.policies.permissions.extend(policies.permissions.into_iter().map(&at));
+        config.policies.factors.extend(policies.factors.into_iter().map(&at));
         config.policies.permit_listed_roles = policies.permit_listed_roles;
     }
     config.risk = file.risk.unwrap_or_else(|| config.risk.clone());
     config.labels.extend(file.labels);
     if let Some(mut http) = file.http {
-        http.authorities = http.authorities.into_iter().map(at).collect();
+        http.authorities = http.authorities.into_iter().map(&at).collect();
         config.http = http;
     }
     for (name, mut secret) in file.secrets {
-        secret.file = secret.file.map(at);
+        secret.file = secret.file.map(&at);
         config.secrets.insert(name, secret);
     }
-    config.mcp.extend(file.mcp, at);
+    config.mcp.extend(file.mcp, &at);
+    file.browser.apply(&mut config.browser, at);
     for (key, value) in file.ceiling {
         let known = config.ceiling.at(key);
         *known = if project { value.min(*known) } else { value };

@@ -3,7 +3,7 @@
 use crate::adapter::plugin::Embedded;
 use crate::adapter::{self, Adapter, Route};
 use crate::built_in::{self, Asked};
-use crate::call::Call;
+use crate::call::{Call, Caller};
 use crate::config::Config;
 use crate::document::Faults;
 use crate::envelope::{Metadata, RiskNote};
@@ -168,6 +168,8 @@ impl Runtime {
             tool,
             adapter,
             backend,
+            caller: &call.caller,
+            session: &call.session,
             call_id,
             task: call.situation.task.as_deref(),
             progress: call.progress.clone(),
@@ -247,7 +249,8 @@ impl Runtime {
     ) -> Result<Runtime, StartError> {
         let config = config.with_own_places_protected();
         let journal = Journal::open(&config.state_dir, PROJECTIONS)?;
-        let places = Places { grants: config.virtual_grants(), protected: config.virtual_protected() };
+        let (grants, protected) = (config.virtual_grants(), config.virtual_protected());
+        let places = Places { grants, protected, hosts: config.browser.grants() };
         let sandbox = Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?;
         let toolbox = RwLock::new(Arc::new(toolbox::load(&config, embedded, &sandbox)?));
         Ok(Runtime {
@@ -288,6 +291,21 @@ impl Runtime {
     /// The parts of the operating system's sandbox around programs, or which one is not there.
     pub async fn layers(&self) -> Result<Vec<sandbox::Layer>, String> {
         self.sandbox.layers().await
+    }
+
+    /// The browser and the sandbox around it, or what is missing. Starts it if it does not run.
+    pub async fn browser(&self) -> Result<Vec<sandbox::Layer>, String> {
+        self.sandbox.browser().await
+    }
+
+    /// Ends what a session holds beyond its calls. Its history stays.
+    pub async fn end_session(&self, caller: &Arc<Caller>, session: &Arc<str>) {
+        self.sandbox.end_session(caller, session).await;
+    }
+
+    /// Keeps an address that this process listens on from every tool, whatever is granted.
+    pub fn listens_on(&self, address: core::net::SocketAddr) {
+        self.sandbox.listens_on(address);
     }
 
     /// Waits until every record of a finished call is on disk; `false` if one could not be written.

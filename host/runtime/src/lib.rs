@@ -13,6 +13,8 @@
 mod built_in;
 mod canonical;
 
+pub mod address;
+pub mod browsing;
 pub mod call;
 pub mod config;
 mod dispatch;

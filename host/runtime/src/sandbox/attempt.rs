@@ -1,6 +1,7 @@
 //! How does one attempt at a call run? In a store of its own with its own limits, until it is done or its time is over,
 //! and nothing of it is left afterwards. Must not know whether there is another one.
 
+use super::capability::browser::Tabs;
 use super::capability::files::Files;
 use super::capability::log::Log;
 #[cfg(feature = "mcp")]
@@ -79,20 +80,18 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
             task: run.task.map(str::to_owned),
         },
     };
+    let told = bound.at - time_to_tell(left);
+    let (machine, roots) = (sandbox.machine.clone(), sandbox.roots.clone());
+    let programs = Programs::new(machine, roots, grant.writable(), grant.network(), told);
+    let late = programs.late();
     let reach = Reach {
         files: Files::new(sandbox.roots.clone(), grant.writable()),
-        programs: Programs::new(
-            sandbox.machine.clone(),
-            sandbox.roots.clone(),
-            grant.writable(),
-            grant.network(),
-            bound.at - time_to_tell(left),
-        ),
         http: sandbox.outbound.reach(run.adapter, grant.writable(), bound.at),
         #[cfg(feature = "mcp")]
-        reached: sandbox.servers.reached(run.backend, args.canonical(), bound.at - time_to_tell(left)),
+        reached: sandbox.servers.reached(run.backend, args.canonical(), told),
+        programs,
+        tabs: sandbox.tabs(run.caller, run.session, told, late.clone()),
     };
-    let late = reach.programs.late();
     let mut store = match store(sandbox, reach, limits, bound.at, run.progress.clone(), run.fixed) {
         Ok(store) => store,
         Err(error) => return Tried::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
@@ -103,6 +102,9 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         instance.hermes_tool_tool_execution().call_execute(&mut store, &call).await
     };
     let returned = within(bound.at, &late, OnCpu { running: std::pin::pin!(running), cpu: &mut cpu }).await;
+    if let Ok(Ok(Ok(_))) = &returned {
+        store.data_mut().tabs.keep();
+    }
     let state = store.data();
     let mut usage = Usage {
         fuel: limits.fuel.saturating_sub(store.get_fuel().unwrap_or(0)),
@@ -153,6 +155,7 @@ pub(super) struct Reach {
     pub(super) http: outbound::Sending,
     #[cfg(feature = "mcp")]
     pub(super) reached: Reached,
+    pub(super) tabs: Tabs,
 }
 
 pub(super) fn store(
@@ -174,6 +177,7 @@ pub(super) fn store(
         running: 0,
         #[cfg(feature = "mcp")]
         reached: reach.reached,
+        tabs: reach.tabs,
         log,
         progress,
     };

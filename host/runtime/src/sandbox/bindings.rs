@@ -9,6 +9,7 @@ wasmtime::component::bindgen!({
             include hermes:tool/process-tool@0.1.0;
             include hermes:tool/http-tool@0.1.0;
             include hermes:tool/mcp-tool@0.1.0;
+            include hermes:tool/browser-tool@0.1.0;
         }
     ",
     world: "hermes:host/every",

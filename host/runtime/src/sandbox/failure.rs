@@ -54,6 +54,9 @@ enum Cause {
 /// Why a component broke off. `hit` is a limit that refused it something before: that is the cause, whatever the
 /// component made of it.
 pub(super) fn from_trap(tool: &Tool, hit: Option<Kind>, limits: &Limits, error: &wasmtime::Error) -> Option<Error> {
+    if let Some(refused) = error.downcast_ref::<Error>() {
+        return Some(refused.clone());
+    }
     let failed = match cause(hit, error) {
         Cause::Time => return None,
         Cause::Limit(kind, reason) => {

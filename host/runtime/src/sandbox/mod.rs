@@ -14,10 +14,11 @@ pub mod install;
 pub mod limits;
 mod output;
 mod retry;
+mod session;
 mod slots;
 
 use crate::adapter::Adapter;
-use crate::call::{Digest, Progress};
+use crate::call::{Caller, Digest, Progress};
 use crate::config::{Ceiling, Config};
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
@@ -33,11 +34,13 @@ use bindings::hermes::tool::types as wit;
 pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
 pub use built_in::answer;
 pub(crate) use capability::Offer;
+use capability::browser::{Browsers, Tabs};
 use capability::files::{Files, Roots};
 use capability::log::Log;
 #[cfg(feature = "mcp")]
 use capability::mcp::{Reached, Servers};
 use capability::outbound::{self, Outbound};
+use capability::own::Own;
 pub use capability::process::Layer;
 use capability::process::{Machine, Programs};
 use capability::wasi::Wasi;
@@ -70,6 +73,8 @@ pub struct Sandbox {
     outbound: Outbound,
     #[cfg(feature = "mcp")]
     servers: Arc<Servers>,
+    browsers: Arc<Browsers>,
+    own: Arc<Own>,
     ceiling: Ceiling,
     slots: Slots,
 }
@@ -94,6 +99,7 @@ pub(crate) struct State {
     http: outbound::Sending,
     #[cfg(feature = "mcp")]
     reached: Reached,
+    tabs: Tabs,
     log: Log,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
 }
@@ -120,6 +126,10 @@ pub struct Run<'a> {
     pub adapter: &'a Adapter,
     /// Which of its backends runs it.
     pub backend: &'a Backend,
+    /// Who calls.
+    pub caller: &'a Arc<Caller>,
+    /// In which of its sessions.
+    pub session: &'a Arc<str>,
     /// The call's id.
     pub call_id: &'a str,
     /// What the agent says it is working on.
@@ -225,6 +235,8 @@ impl Sandbox {
         let cache = Cache::open(&config.cache_dir.join("components"), &ticking.engine);
         let roots = Arc::new(Roots::open(&config.grants, &config.protected)?);
         let helper = helper::named(config.process.helper.as_ref());
+        let own = Arc::new(Own::default());
+        let browsers = Arc::new(Browsers::of(config, helper.clone(), roots.clone(), own.clone()));
         let machine = Arc::new(Machine::of(config, helper.clone(), hidden));
         let compiler = Compiler { helper, settings: config.install.clone(), slots, memory };
         #[cfg(feature = "mcp")]
@@ -239,6 +251,8 @@ impl Sandbox {
             outbound: Outbound::of(config)?,
             #[cfg(feature = "mcp")]
             servers,
+            browsers,
+            own,
             ceiling,
             slots: Slots::new(slots),
         })
@@ -302,9 +316,11 @@ impl Sandbox {
         let nothing = Arc::new(Roots::none());
         let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
         let _tick = self.ticking.hold();
+        let programs = Programs::new(self.machine.clone(), nothing.clone(), false, false, deadline);
         let reach = Reach {
-            files: Files::new(nothing.clone(), false),
-            programs: Programs::new(self.machine.clone(), nothing, false, false, deadline),
+            files: Files::new(nothing, false),
+            tabs: self.no_tabs(deadline, programs.late()),
+            programs,
             http: outbound::nothing(),
             #[cfg(feature = "mcp")]
             reached: self.servers.nothing(),

@@ -7,6 +7,7 @@ mod shell;
 mod sql;
 pub mod url;
 
+use crate::address::{Host, Reach};
 use crate::call::Judged;
 use crate::registry::Tool;
 use crate::registry::manifest::{Effect, Target as Declared, TargetSyntax};
@@ -191,9 +192,21 @@ fn read(tool: &Tool, syntax: TargetSyntax, text: &str, places: &path::Places) ->
     match syntax {
         TargetSyntax::Path => vec![places.locate(text, tool.effect.kind != Effect::Read)],
         TargetSyntax::Name => vec![Target::Name(text.to_owned())],
-        TargetSyntax::Url => vec![url::read(text)],
+        TargetSyntax::Url => vec![granted(url::read(text), places)],
         TargetSyntax::Sql => sql::read(text),
         TargetSyntax::Shell | TargetSyntax::Argv => commands(tool, command::of_text(text, 0), places),
+    }
+}
+
+/// A URL whose host is not public, but one that the operator lets tools reach, is as good as a public one.
+fn granted(target: Target, places: &path::Places) -> Target {
+    match target {
+        Target::Url { text, host, port, private: true } => {
+            let named = Host::parse(&host).zip(port);
+            let reach = named.map(|(host, port)| places.hosts.reach(&host, port));
+            Target::Url { text, host, port, private: reach != Some(Reach::Any) }
+        }
+        other => other,
     }
 }
 

@@ -2,6 +2,7 @@
 //! form, without looking at the disk; the `files` capability looks again at what it opens.
 
 use super::Target;
+use crate::address::HostGrants;
 use std::collections::BTreeSet;
 
 /// The virtual path of the directory in which an agent works.
@@ -14,6 +15,8 @@ pub struct Places {
     pub grants: BTreeSet<String>,
     /// Virtual paths that no tool may touch.
     pub protected: BTreeSet<String>,
+    /// Hosts of this machine or its network that the operator lets tools reach.
+    pub hosts: HostGrants,
 }
 
 impl Places {
@@ -63,8 +66,11 @@ mod tests {
 
     #[test]
     fn places_are_told_apart_by_whole_names() {
-        let places =
-            Places { grants: ["/workspace".to_owned()].into(), protected: ["/workspace/.state".to_owned()].into() };
+        let places = Places {
+            grants: ["/workspace".to_owned()].into(),
+            protected: ["/workspace/.state".to_owned()].into(),
+            hosts: HostGrants::default(),
+        };
         let check = |path: &str, expect: fn(String) -> Target| {
             assert_eq!(places.locate(path, false), expect(path.to_owned()));
         };

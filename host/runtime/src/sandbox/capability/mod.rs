@@ -1,6 +1,11 @@
 //! What can a component reach in the world? One file for each interface of `wit/`, one line each in `link`. Only this
 //! folder touches the outside.
 
+#[cfg(all(feature = "browser", target_os = "linux"))]
+pub(crate) mod browser;
+#[cfg(not(all(feature = "browser", target_os = "linux")))]
+#[path = "no_browser.rs"]
+pub(crate) mod browser;
 pub(crate) mod files;
 #[cfg(feature = "http")]
 pub(crate) mod http;
@@ -9,6 +14,7 @@ pub(crate) mod log;
 pub(crate) mod mcp;
 #[cfg_attr(not(feature = "http"), path = "outbound_none.rs")]
 pub(crate) mod outbound;
+pub(crate) mod own;
 pub(crate) mod process;
 pub(crate) mod progress;
 #[cfg(feature = "http")]
@@ -31,6 +37,8 @@ pub(crate) const ALL: &[&str] = &[
     "secrets",
     #[cfg(feature = "mcp")]
     "mcp",
+    #[cfg(all(feature = "browser", target_os = "linux"))]
+    "browser",
 ];
 
 /// One tool that a capability has found beyond this machine's manifests.
@@ -76,6 +84,10 @@ pub(crate) fn link(linker: &mut Linker<State>, granted: &BTreeSet<String>) -> wa
         if granted.contains("secrets") {
             tool::secrets::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
         }
+    }
+    #[cfg(all(feature = "browser", target_os = "linux"))]
+    if granted.contains("browser") {
+        tool::browser::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     }
     Ok(())
 }

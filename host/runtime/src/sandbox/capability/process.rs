@@ -1,11 +1,11 @@
 //! Programs of the machine, in a sandbox of the operating system. A component names program, arguments and directory;
 //! what the program sees and may do is decided here, by the grants, and kept by the kernel.
 
-mod child;
+pub(super) mod child;
 #[cfg(all(feature = "process", target_os = "linux"))]
 pub(crate) mod launcher;
 mod output;
-mod plan;
+pub(super) mod plan;
 
 use super::files::Roots;
 use crate::config::{Config, ProcessSettings};
@@ -149,6 +149,8 @@ impl Programs {
             hidden: self.machine.hidden.clone(),
             system: self.machine.settings.system.clone(),
             network: self.network,
+            files: Vec::new(),
+            channel: None,
             limits: self.machine.limits(),
         };
         Ok((plan, input))
@@ -183,6 +185,8 @@ pub(crate) async fn layers(machine: &Machine) -> Result<Vec<Layer>, String> {
         hidden: machine.hidden.clone(),
         system: machine.settings.system.clone(),
         network: false,
+        files: Vec::new(),
+        channel: None,
         limits: machine.limits(),
     };
     let deadline = Instant::now() + Duration::from_secs(10);

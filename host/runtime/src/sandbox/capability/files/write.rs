@@ -51,6 +51,23 @@ impl Files {
         Ok(())
     }
 
+    /// Makes a folder and those above it, for another capability. Blocks.
+    #[cfg(feature = "browser")]
+    pub(in crate::sandbox::capability) fn make_folder(&self, path: &str) -> Result<(), Failure> {
+        self.make_directory(path)
+    }
+
+    /// Writes a whole file, for another capability. Blocks.
+    #[cfg(feature = "browser")]
+    pub(in crate::sandbox::capability) fn put(
+        &self,
+        path: &str,
+        content: &[u8],
+        expect: &Expectation,
+    ) -> Result<Written, Failure> {
+        self.replace(path, content, expect)
+    }
+
     /// Replaces the whole content.
     pub(super) fn replace(&self, path: &str, content: &[u8], expect: &Expectation) -> Result<Written, Failure> {
         let spot = self.spot_for(path, content)?;

@@ -58,51 +58,86 @@ pub(crate) async fn start(
     deadline: Instant,
 ) -> Result<Started, Failed> {
     let broken = |error: std::io::Error| Failed::layer("launcher", error);
-    let (mut launcher, out, err) = Launcher::spawn(helper).map_err(broken)?;
-    let greeting = async {
-        launcher.send(plan, input).await.map_err(broken)?;
-        launcher.message().await
-    };
-    let first = tokio::time::timeout_at(deadline.into(), greeting).await;
-    let message = first.map_err(|_| Failed::layer("launcher", "it did not answer in time"))??;
-    match message {
-        Some(Message::Started(layers)) => {
-            let (head, tail) = kept;
-            Ok(Started { launcher, out: Stream::new(out, head, tail), err: Stream::new(err, head, tail), layers })
-        }
-        Some(Message::Failed(failed)) => {
-            launcher.end().await;
-            Err(failed)
-        }
-        Some(Message::Code(_) | Message::Signal(_)) | None => {
-            launcher.end().await;
-            Err(Failed::layer("launcher", "it ended without a word"))
-        }
-    }
+    let (out, out_theirs) = std::io::pipe().map_err(broken)?;
+    let (mut launcher, err) = Launcher::spawn(helper, out_theirs.into()).map_err(broken)?;
+    let layers = launcher.greet(plan, input, deadline).await?;
+    let (head, tail) = kept;
+    let out = receiver(out).map_err(broken)?;
+    Ok(Started { launcher, out: Stream::new(out, head, tail), err: Stream::new(err, head, tail), layers })
+}
+
+/// A program that stays and speaks with the runtime.
+#[cfg(feature = "browser")]
+pub(crate) struct Resident {
+    pub(crate) launcher: Launcher,
+    /// What it reads and writes.
+    pub(crate) channel: UnixStream,
+    /// What it says to people.
+    pub(crate) err: Stream,
+    /// What the inside of the sandbox has made for the runtime: sockets that listen, then a folder.
+    pub(crate) handed: Vec<OwnedFd>,
+    /// The parts of the sandbox around it.
+    pub(crate) layers: Vec<Layer>,
+}
+
+/// Starts a program that stays. Dropping the future ends what was started.
+#[cfg(feature = "browser")]
+pub(crate) async fn start_resident(helper: &Path, plan: &Plan, deadline: Instant) -> Result<Resident, Failed> {
+    /// Bytes of what it says to people that are kept.
+    const KEPT: usize = 16 << 10;
+    let broken = |error: std::io::Error| Failed::layer("launcher", error);
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(broken)?;
+    let (mut launcher, err) = Launcher::spawn(helper, theirs.into()).map_err(broken)?;
+    let layers = launcher.greet(plan, &[], deadline).await?;
+    let handed = take_descriptors(&ours).map_err(broken)?;
+    ours.set_nonblocking(true).map_err(broken)?;
+    let channel = UnixStream::from_std(ours).map_err(broken)?;
+    Ok(Resident { launcher, channel, err: Stream::new(err, 0, KEPT), handed, layers })
+}
+
+/// Takes the descriptors that were sent before the launcher said that the program runs.
+#[cfg(feature = "browser")]
+fn take_descriptors(channel: &std::os::unix::net::UnixStream) -> std::io::Result<Vec<OwnedFd>> {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+    /// More than the kernel sends at once.
+    const MOST: usize = 256;
+    let mut space = vec![std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut message = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    recvmsg(channel, &mut [std::io::IoSliceMut::new(&mut byte)], &mut message, flags)?;
+    let taken = message.drain().filter_map(|part| match part {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    });
+    Ok(taken.flatten().collect())
+}
+
+fn receiver(pipe: std::io::PipeReader) -> std::io::Result<Receiver> {
+    Receiver::from_owned_fd(OwnedFd::from(pipe))
 }
 
 impl Launcher {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts programs: the launcher")]
-    fn spawn(helper: &Path) -> std::io::Result<(Launcher, Receiver, Receiver)> {
+    /// Starts a launcher whose standard output goes to `out`; what it says on standard error is returned.
+    fn spawn(helper: &Path, out: OwnedFd) -> std::io::Result<(Launcher, Receiver)> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
-        let (out, out_theirs) = std::io::pipe()?;
         let (err, err_theirs) = std::io::pipe()?;
         let process = std::process::Command::new(helper)
             .arg(LAUNCH)
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::from(out_theirs))
+            .stdout(Stdio::from(out))
             .stderr(Stdio::from(err_theirs))
             .spawn()?;
         ours.set_nonblocking(true)?;
-        let receiver = |pipe: std::io::PipeReader| Receiver::from_owned_fd(OwnedFd::from(pipe));
         // From here on the launcher has an owner that ends it, whatever fails.
         let control = UnixStream::from_std(ours);
         match control {
             Ok(control) => {
                 let launcher = Launcher { process, control, said: Vec::new(), reaped: false };
-                Ok((launcher, receiver(out)?, receiver(err)?))
+                Ok((launcher, receiver(err)?))
             }
             Err(error) => {
                 let mut process = process;
@@ -111,6 +146,23 @@ impl Launcher {
                 Err(error)
             }
         }
+    }
+
+    /// Sends the plan and waits until the program runs.
+    async fn greet(&mut self, plan: &Plan, input: &[u8], deadline: Instant) -> Result<Vec<Layer>, Failed> {
+        let greeting = async {
+            self.send(plan, input).await.map_err(|error| Failed::layer("launcher", error))?;
+            self.message().await
+        };
+        let first = tokio::time::timeout_at(deadline.into(), greeting).await;
+        let message = first.map_err(|_| Failed::layer("launcher", "it did not answer in time"))??;
+        let failed = match message {
+            Some(Message::Started(layers)) => return Ok(layers),
+            Some(Message::Failed(failed)) => failed,
+            Some(Message::Code(_) | Message::Signal(_)) | None => Failed::layer("launcher", "it ended without a word"),
+        };
+        self.end().await;
+        Err(failed)
     }
 
     async fn send(&mut self, plan: &Plan, input: &[u8]) -> std::io::Result<()> {

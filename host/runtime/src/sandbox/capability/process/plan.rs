@@ -28,8 +28,23 @@ pub(crate) struct Plan {
     pub(crate) system: Vec<PathBuf>,
     /// Whether the program may use the network.
     pub(crate) network: bool,
+    /// Small files that only this program sees: path and content.
+    #[serde(default)]
+    pub(crate) files: Vec<(String, String)>,
+    /// For a program that stays and speaks with the runtime.
+    #[serde(default)]
+    pub(crate) channel: Option<Channel>,
     /// What it may use up.
     pub(crate) limits: ProcessLimits,
+}
+
+/// What a program that stays has besides. It runs in its private home, with the channel as descriptors 3 and 4.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Channel {
+    /// Sockets on its own network that the runtime listens on: the only way out of it.
+    pub(crate) ways_out: u16,
+    /// Whether it sets up sandboxes of its own for its parts.
+    pub(crate) nests: bool,
 }
 
 /// One granted directory.

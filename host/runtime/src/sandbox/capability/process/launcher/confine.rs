@@ -14,8 +14,9 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 const LANDLOCK: ABI = ABI::V6;
 /// The first version that lets nobody cut a file that they may not write.
 const LANDLOCK_LEAST: &str = "5.19";
-/// Descriptors of one process.
+/// Descriptors of one process, and of one with many parts that speak with each other.
 const DESCRIPTORS: u64 = 1024;
+const DESCRIPTORS_OF_PARTS: u64 = 8192;
 
 /// Confines this process and all that it will start.
 pub(super) fn confine(plan: &Plan, identity: Identity, layers: &mut Vec<Layer>) -> Result<(), Failed> {
@@ -40,7 +41,8 @@ pub(super) fn confine(plan: &Plan, identity: Identity, layers: &mut Vec<Layer>) 
     layers.push(layer("privileges", "no capabilities, no new privileges"));
     let landlock = restrict(plan).map_err(|error| Failed::layer("Landlock rules", error))?;
     layers.push(layer("landlock", landlock));
-    let program = filter::build(plan.network).map_err(|error| Failed::layer("filter of system calls", error))?;
+    let program =
+        filter::build(filter::Allowed::by(plan)).map_err(|error| Failed::layer("filter of system calls", error))?;
     system::set_filter(&program).map_err(|error| Failed::layer("filter of system calls", error))?;
     layers.push(layer("system calls", "filtered"));
     Ok(())
@@ -52,11 +54,12 @@ fn layer(name: &str, state: &str) -> Layer {
 
 fn limits(plan: &Plan) -> Result<(), Failed> {
     let limits = &plan.limits;
+    let descriptors = if plan.channel.is_some() { DESCRIPTORS_OF_PARTS } else { DESCRIPTORS };
     let all = [
         (Resource::Nproc, limits.processes),
         (Resource::Fsize, limits.file),
         (Resource::Data, limits.memory),
-        (Resource::Nofile, DESCRIPTORS),
+        (Resource::Nofile, descriptors),
         (Resource::Core, 0),
         (Resource::Memlock, 0),
         (Resource::Msgqueue, 0),
@@ -76,7 +79,8 @@ fn restrict(plan: &Plan) -> Result<&'static str, String> {
     let all = AccessFs::from_all(LANDLOCK);
     let read = AccessFs::from_read(LANDLOCK);
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(all).map_err(text)?;
-    if !plan.network {
+    // A network of its own has nothing but what the runtime put there.
+    if !plan.network && plan.channel.is_none() {
         ruleset = ruleset.handle_access(AccessNet::from_all(LANDLOCK)).map_err(text)?;
     }
     let mut created = ruleset.scope(Scope::from_all(LANDLOCK)).map_err(text)?.create().map_err(text)?;
@@ -87,9 +91,12 @@ fn restrict(plan: &Plan) -> Result<&'static str, String> {
     };
     // What the view shows may be read; the view itself is what says no to everything else. Names above it may be listed.
     allow("/", AccessFs::ReadDir.into())?;
-    for place in ["/usr", "/etc", "/proc"] {
+    for place in ["/usr", "/etc"] {
         allow(place, read)?;
     }
+    // Who makes namespaces for its parts writes there which users they have.
+    let nests = plan.channel.is_some_and(|channel| channel.nests);
+    allow("/proc", if nests { read | AccessFs::WriteFile } else { read })?;
     for place in ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"] {
         if rustix::fs::stat(place).is_ok() {
             allow(place, read)?;

@@ -1,6 +1,7 @@
 //! Which of the system's calls may a program not make? Those that reach for other processes, for the kernel's own
 //! workings, or out of the sandbox. They fail as if the system did not allow them; everything else goes on.
 
+use super::super::plan::Plan;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     TargetArch, sock_filter,
@@ -89,12 +90,38 @@ const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::
 /// Typing into the terminal of somebody else.
 const TYPING: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
+/// What a program may do beyond what every program may.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowed {
+    /// Sockets of the network.
+    network: bool,
+    /// Namespaces of its own, into which it puts its parts.
+    nesting: bool,
+}
+
+impl Allowed {
+    pub(super) fn by(plan: &Plan) -> Allowed {
+        Allowed {
+            network: plan.network || plan.channel.is_some(),
+            nesting: plan.channel.is_some_and(|channel| channel.nests),
+        }
+    }
+}
+
+/// What a program needs to put its parts into sandboxes of their own.
+const NESTING: &[i64] = &[libc::SYS_unshare, libc::SYS_chroot];
+
 /// The filter as the kernel takes it.
-pub(super) fn build(network: bool) -> Result<BpfProgram, String> {
+pub(super) fn build(allowed: Allowed) -> Result<BpfProgram, String> {
+    let Allowed { network, nesting } = allowed;
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|error| error.to_string())?;
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let refused = REFUSED.iter().filter(|call| !(nesting && NESTING.contains(call)));
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = refused.map(|call| (*call, Vec::new())).collect();
     let masked = |flag: i32| condition(0, SeccompCmpOp::MaskedEq(flag as u64), flag as u64);
-    rules.insert(libc::SYS_clone, NAMESPACES.iter().map(|flag| rule(vec![masked(*flag)?])).collect::<Result<_, _>>()?);
+    if !nesting {
+        let flags = NAMESPACES.iter().map(|flag| rule(vec![masked(*flag)?]));
+        rules.insert(libc::SYS_clone, flags.collect::<Result<_, _>>()?);
+    }
     let typed = |request: u64| rule(vec![condition(1, SeccompCmpOp::Eq, request)?]);
     rules.insert(libc::SYS_ioctl, TYPING.into_iter().map(typed).collect::<Result<_, _>>()?);
     let other = |families: &[i32]| {

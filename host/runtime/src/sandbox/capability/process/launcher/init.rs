@@ -2,7 +2,7 @@
 //! reaps whatever is left to it, and ends with the program, which makes the kernel end everything else in there.
 
 use super::super::plan::{Cause, Failed, Layer, Message, Plan};
-use super::{Identity, confine, root, say, system};
+use super::{Identity, channel, confine, root, say, system};
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 use std::ffi::CString;
 use std::io::{Read, Write};
@@ -40,7 +40,13 @@ fn live_and_die_with(parent: &mut UnixStream) -> Result<(), Failed> {
 fn start(control: &mut UnixStream, plan: &Plan, input: Vec<u8>, identity: Identity) -> Result<Pid, Failed> {
     let mut layers = Vec::new();
     root::build(plan, identity, &mut layers)?;
+    if plan.channel.is_some() {
+        system::raise_loopback().map_err(|error| Failed::layer("network of its own", error))?;
+    }
     confine::confine(plan, identity, &mut layers)?;
+    if let Some(wanted) = &plan.channel {
+        channel::hand_over(wanted).map_err(|error| Failed::layer("channel", error))?;
+    }
     let streams = Streams::new(&input)?;
     start_program(control, plan, &streams, layers)
 }
@@ -85,7 +91,12 @@ fn start_program(control: &mut UnixStream, plan: &Plan, streams: &Streams, layer
 }
 
 /// Turns this copy into the program. What fails before that goes into the pipe, which the program itself never has.
-fn become_program(plan: &Plan, streams: &Streams, mut trouble: std::io::PipeWriter) -> ! {
+fn become_program(plan: &Plan, streams: &Streams, trouble: std::io::PipeWriter) -> ! {
+    // Out of the way of the numbers that a program's descriptors have.
+    let mut trouble = match rustix::io::fcntl_dupfd_cloexec(&trouble, channel::ABOVE) {
+        Ok(moved) => std::io::PipeWriter::from(moved),
+        Err(_) => trouble,
+    };
     let Err(failed) = execute(plan, streams);
     let text = serde_json::to_vec(&failed).unwrap_or_default();
     let _ = trouble.write_all(&text);
@@ -97,7 +108,10 @@ fn execute(plan: &Plan, streams: &Streams) -> Result<std::convert::Infallible, F
     rustix::process::setsid().map_err(|error| broken(error.into()))?;
     system::move_descriptor(&streams.input, 0).map_err(broken)?;
     system::reset_signals();
-    enter_directory(plan)?;
+    match plan.channel {
+        Some(_) => channel::enter().map_err(broken)?,
+        None => enter_directory(plan)?,
+    }
     let c = |text: &str| {
         CString::new(text).map_err(|_| Failed { cause: Cause::TooLarge, message: "a text has a NUL in it".into() })
     };

@@ -2,6 +2,7 @@
 //! takes the plan from its standard input, makes new namespaces, and waits outside of them: when the runtime lets go
 //! of the socket, it ends the first process in them, and with it the kernel ends all others.
 
+mod channel;
 mod confine;
 mod filter;
 mod init;

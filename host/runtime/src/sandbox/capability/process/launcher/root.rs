@@ -53,6 +53,9 @@ pub(super) fn build(plan: &Plan, identity: Identity, layers: &mut Vec<Layer>) ->
     begin().map_err(wrong)?;
     programs(plan).map_err(wrong)?;
     private_folders(plan, identity).map_err(wrong)?;
+    for (file, content) in &plan.files {
+        text(file, content).map_err(wrong)?;
+    }
     devices().map_err(wrong)?;
     system::mount(Path::new("proc"), &made("/proc").map_err(wrong)?, "proc", QUIET, "subset=pid")
         .map_err(|error| Failed::layer("view of its own processes (/proc)", error))?;

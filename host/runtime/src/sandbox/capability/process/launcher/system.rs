@@ -192,3 +192,20 @@ pub(super) fn move_descriptor(from: &impl AsRawFd, to: i32) -> Result<()> {
 pub(super) fn set_filter(program: &[seccompiler::sock_filter]) -> Result<()> {
     seccompiler::apply_filter(program).map_err(Error::other)
 }
+
+/// Turns on the network by which a process speaks with itself, in a namespace that has nothing else yet.
+pub(super) fn raise_loopback() -> Result<()> {
+    // SAFETY: the structure is plain numbers, named, zeroed and of the layout that both requests take; it lives until
+    // they are over. The socket has an owner that closes it.
+    unsafe {
+        let socket = check(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0).into())?;
+        let socket = OwnedFd::from_raw_fd(socket as i32);
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+            *to = *from as libc::c_char;
+        }
+        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request).into())?;
+        request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short;
+        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request).into()).map(drop)
+    }
+}

@@ -1,0 +1,44 @@
+//! What does a session hold beyond its calls? Its part of the browser, so far. Must not know which component uses it.
+
+use super::Sandbox;
+use super::capability::browser::{Session, Tabs};
+use super::capability::process::Layer;
+use crate::call::Caller;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+impl Sandbox {
+    /// What an attempt has of its session's tabs.
+    pub(super) fn tabs(
+        &self,
+        caller: &Arc<Caller>,
+        session: &Arc<str>,
+        deadline: Instant,
+        late: Arc<AtomicBool>,
+    ) -> Tabs {
+        let session = Session { caller: caller.clone(), name: session.clone() };
+        Tabs::new(self.browsers.clone(), session, deadline, late)
+    }
+
+    /// The same for a component that is only tried out.
+    pub(super) fn no_tabs(&self, deadline: Instant, late: Arc<AtomicBool>) -> Tabs {
+        let nobody = Arc::new(Caller { id: String::new(), role: String::new() });
+        self.tabs(&nobody, &"".into(), deadline, late)
+    }
+
+    /// The browser and the sandbox around it, or what is missing. Starts it if it does not run.
+    pub async fn browser(&self) -> Result<Vec<Layer>, String> {
+        self.browsers.try_out().await
+    }
+
+    /// Ends what a session holds beyond its calls.
+    pub async fn end_session(&self, caller: &Arc<Caller>, session: &Arc<str>) {
+        self.browsers.end_session(&Session { caller: caller.clone(), name: session.clone() }).await;
+    }
+
+    /// Keeps an address that this process listens on from every tool, whatever is granted.
+    pub fn listens_on(&self, address: core::net::SocketAddr) {
+        self.own.add(address);
+    }
+}
