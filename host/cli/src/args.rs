@@ -121,6 +121,9 @@ pub(crate) enum Command {
     /// See which tools there are
     #[command(subcommand)]
     Tools(ToolsCommand),
+    /// See what plugins are made of
+    #[command(subcommand)]
+    Plugin(PluginCommand),
     /// Read and check the journal
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -249,6 +252,15 @@ pub(crate) enum ToolsCommand {
     Show {
         /// Its name or alias
         tool: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginCommand {
+    /// Show what a component asks for, what of it is empty and what it would be granted; runs and compiles nothing
+    Inspect {
+        /// A plugin's folder, a component's file, or the name of a built-in adapter
+        plugin: PathBuf,
     },
 }
 

@@ -38,6 +38,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Resul
         situation: situation.clone(),
         session: session.clone(),
         progress: None,
+        fixed: None,
     };
     let code = match (one, &command.batch) {
         (Some((tool, text)), _) => {

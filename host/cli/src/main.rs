@@ -13,6 +13,7 @@ mod failure;
 mod identity;
 mod log;
 mod output;
+mod plugin;
 mod run;
 mod serve;
 mod setup;
@@ -57,6 +58,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Command::Token(command) => token::run(arguments, command),
         Command::Client(ClientCommand::Add(command)) => client::add(arguments, command),
         Command::Tools(command) => on_runtime(tools::run(arguments, command)),
+        Command::Plugin(command) => plugin::run(arguments, command),
         Command::Audit(command) => audit::run(arguments, command),
         Command::Config(command) => configuration::run(arguments, command),
         Command::Trust(command) => trust::run(arguments, command),

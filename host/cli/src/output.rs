@@ -144,6 +144,35 @@ pub(crate) fn progress(update: &Progress) {
     }
 }
 
+/// Shows at a terminal which components are being compiled, which happens once for each and takes seconds.
+#[derive(Default)]
+pub(crate) struct Installing(Option<indicatif::ProgressBar>);
+
+impl Installing {
+    /// The next one begins.
+    pub(crate) fn show(&mut self, component: &hermes_runtime::sandbox::install::Installing<'_>) {
+        let bar = self.0.get_or_insert_with(|| {
+            let bar = indicatif::ProgressBar::new(component.of as u64);
+            bar.set_style(
+                indicatif::ProgressStyle::with_template("{bar:20} {pos} of {len}  {msg}")
+                    .unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()),
+            );
+            bar
+        });
+        bar.set_position(component.number.saturating_sub(1) as u64);
+        bar.set_message(printable_lines(&format!("compiling the component of `{}`, this once", component.adapter)));
+        bar.tick();
+    }
+}
+
+impl Drop for Installing {
+    fn drop(&mut self) {
+        if let Some(bar) = self.0.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Says something on standard error that the reader should know.
 pub(crate) fn warn(text: &str) {
     say!("{} {}", Style::new().bold("note:"), printable_lines(text));

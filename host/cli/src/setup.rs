@@ -93,7 +93,10 @@ pub(crate) fn start(setup: Setup) -> Result<Arc<Runtime>, Failure> {
         output::warn(why);
     }
     let approver = terminal::Terminal::open().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
-    let runtime = Runtime::start(setup.loaded.config, BUILT_IN, approver)?;
+    let mut installing = output::Installing::default();
+    let runtime =
+        Runtime::start_watched(setup.loaded.config, BUILT_IN, approver, &mut |component| installing.show(&component))?;
+    drop(installing);
     output::faults(&runtime.toolbox().faults);
     Ok(Arc::new(runtime))
 }

@@ -95,6 +95,7 @@ impl Server {
             situation,
             session: head.and_then(stateful_session).unwrap_or_else(|| self.session.clone()),
             progress: None,
+            fixed: None,
         }
     }
 }

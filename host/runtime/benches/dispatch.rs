@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 mod bare;
+mod concurrent;
 
 /// Turns of each row, and calls of one turn.
 const TURNS: usize = 40;
@@ -35,8 +36,8 @@ struct Row {
 async fn measure() -> Vec<Row> {
     let house = tempfile::tempdir().unwrap();
     let mut rows = Vec::new();
-    let runtime = start(house.path(), 10);
-    let noop = bare::Bare::new(include_str!("noop.wat").as_bytes(), None).await;
+    let runtime = std::sync::Arc::new(start(house.path(), 10));
+    let noop = std::sync::Arc::new(bare::Bare::new(include_str!("noop.wat").as_bytes(), None).await);
     let (ours_noop, bare_noop) =
         in_turns(async || drop(ours(&runtime, "noop", json!({})).await), async || noop.call("noop", "{}").await).await;
     rows.push(Row {
@@ -65,10 +66,17 @@ async fn measure() -> Vec<Row> {
         reference: Some(bare_reading),
         target: "≤ 1.2",
     });
+    for callers in [1, 8, 64] {
+        let (ours, reference) = concurrent::callers(&runtime, &noop, callers).await;
+        let name = format!("no-op with {callers} callers, whole ÷ bare, wall time a call");
+        rows.push(Row { name, ours, reference: Some(reference), target: "" });
+    }
+    let more = concurrent::memory_of_one_more(&runtime, 64).await;
+    println!("memory of one more running call: {} KiB (target: ≤ 256 KiB)", more >> 10);
     for count in [10, 1_000, 10_000] {
         let house = tempfile::tempdir().unwrap();
         let runtime = start(house.path(), count);
-        assert_eq!(runtime.toolbox().registry.tools().count(), count + 4);
+        assert!(runtime.toolbox().registry.tools().count() >= count + 5);
         let ours = host_part(&runtime).await;
         rows.push(Row {
             name: format!("steps 1–4, 6, 7 with {count} tools"),
@@ -95,6 +103,7 @@ fn start(house: &Path, count: usize) -> Runtime {
         let name = if number == 0 { "noop".to_owned() } else { format!("noop_{number}") };
         std::fs::write(plugin.join(format!("tools/{name}.toml")), manifest(&name)).unwrap();
     }
+    spinning(&house.join("plugins/spin"));
     copy_file_plugin(&house.join("plugins/file"));
     let config = Config::new(house.join("state"), house.join("cache"))
         .grant("workspace", house.join("work"), Access::ReadWrite)
@@ -110,6 +119,25 @@ fn manifest(name: &str) -> String {
          permissions = {{ required_roles = ['Builder'], risk_level = 'low' }}\n\
          effect = {{ kind = 'read' }}\nbackend = {{ type = 'custom', adapter = 'noop' }}\n"
     )
+}
+
+/// The same component, but that it never answers, with a tool that gives it one and a half seconds.
+fn spinning(plugin: &Path) {
+    std::fs::create_dir_all(plugin.join("tools")).unwrap();
+    let text = include_str!("noop.wat").replace(
+        "(param i32 i32 i32 i32 i32 i32 i32 i64 i32 i32 i32) (result i32) (i32.const 512))",
+        "(param i32 i32 i32 i32 i32 i32 i32 i64 i32 i32 i32) (result i32) (loop $on (br $on)) unreachable)",
+    );
+    assert!(text.contains("$on"), "the no-op component has changed");
+    std::fs::write(plugin.join("spin.wat"), text).unwrap();
+    std::fs::write(
+        plugin.join("adapter.toml"),
+        "name = 'spin'\nversion = '1.0.0'\ncomponent = 'spin.wat'\nworld = 'hermes:tool/tool@0.1.0'\n",
+    )
+    .unwrap();
+    let manifest = manifest("spin").replace("adapter = 'noop'", "adapter = 'spin'");
+    let limits = "timeout_ms = 1500\nlimits = { fuel = 100000000000 }\npermissions";
+    std::fs::write(plugin.join("tools/spin.toml"), manifest.replacen("permissions", limits, 1)).unwrap();
 }
 
 fn copy_file_plugin(to: &Path) {

@@ -23,6 +23,17 @@ pub struct Call {
     pub session: Arc<str>,
     /// Where to report progress. Updates are dropped when the channel is full.
     pub progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+    /// The component's clock and random numbers, for a test or a replay. Never from an agent.
+    pub fixed: Option<Arc<Fixed>>,
+}
+
+/// The clock and the randomness of one call, fixed, so that it runs as it ran before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fixed {
+    /// What the wall clock shows at first, in milliseconds since 1970-01-01 UTC. Each look moves it on a little.
+    pub now_ms: u64,
+    /// From which all random numbers follow.
+    pub seed: [u8; 32],
 }
 
 /// Arguments as they arrived.
@@ -176,7 +187,14 @@ impl Call {
             situation: Arc::default(),
             session: "embedder".into(),
             progress: None,
+            fixed: None,
         }
+    }
+
+    /// The same call with a clock and randomness that are fixed.
+    pub fn fixed(mut self, fixed: Fixed) -> Call {
+        self.fixed = Some(Arc::new(fixed));
+        self
     }
 
     /// The same call in a role. Without one, every tool refuses it.

@@ -22,10 +22,11 @@ use crate::registry::{self, Tool};
 use crate::result::relevance::Weights;
 use crate::result::truncate::Measure;
 use crate::result::{self, Shaped};
+use crate::sandbox::install::Installing;
 use crate::sandbox::{self, Execution, Run, Sandbox};
 use crate::toolbox::{self, Toolbox};
 use crate::trail::{Trail, TrailStart};
-use crate::validation;
+use crate::{unwind, validation};
 use serde_json::Value;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -91,7 +92,10 @@ impl Runtime {
             Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
         let mut durable = false;
         let call = registry::stands_for::meant(&self.toolbox().registry, &call);
-        let ended = self.steps(&call, &mut trail, &mut metadata, &mut durable).await;
+        let ended = match unwind::caught(self.steps(&call, &mut trail, &mut metadata, &mut durable)).await {
+            Ok(ended) => ended,
+            Err(panic) => Err(trail.panicked(panic).into()),
+        };
         // What a person or a rule refused above LOW is as durable as what ran.
         durable |= trail.facts.risk_level.as_ref().is_some_and(|level| level != "low") || trail.facts.layer == Some(3);
         metadata.tool = trail.facts.tool.to_string();
@@ -173,7 +177,7 @@ impl Runtime {
             call_id,
             task: call.situation.task.as_deref(),
             progress: call.progress.clone(),
-            fixed: None,
+            fixed: call.fixed.as_deref(),
         }
     }
 
@@ -247,12 +251,22 @@ impl Runtime {
         embedded: &[Embedded],
         approver: Option<Arc<dyn Approver>>,
     ) -> Result<Runtime, StartError> {
+        Runtime::start_watched(config, embedded, approver, &mut |_| ())
+    }
+
+    /// The same, and says before each component that has to be compiled which one it is: that takes a while.
+    pub fn start_watched(
+        config: Config,
+        embedded: &[Embedded],
+        approver: Option<Arc<dyn Approver>>,
+        watch: &mut dyn FnMut(Installing<'_>),
+    ) -> Result<Runtime, StartError> {
         let config = config.with_own_places_protected();
         let journal = Journal::open(&config.state_dir, PROJECTIONS)?;
         let (grants, protected) = (config.virtual_grants(), config.virtual_protected());
         let places = Places { grants, protected, hosts: config.browser.grants() };
         let sandbox = Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?;
-        let toolbox = RwLock::new(Arc::new(toolbox::load(&config, embedded, &sandbox)?));
+        let toolbox = RwLock::new(Arc::new(toolbox::load(&config, embedded, &sandbox, watch)?));
         Ok(Runtime {
             config,
             toolbox,

@@ -55,6 +55,8 @@ pub enum OpenError {
 pub struct Journal {
     writing: Option<Writing>,
     writer: Option<std::thread::JoinHandle<()>>,
+    /// Its other side goes with the writer.
+    ended: Mutex<std::sync::mpsc::Receiver<()>>,
     path: PathBuf,
     readers: Arc<Mutex<Vec<Connection>>>,
 }
@@ -144,14 +146,24 @@ impl Journal {
             connect(&path, projections).map_err(|source| OpenError::Database { path: path.clone(), source })?;
         let (sender, receiver) = mpsc::channel(QUEUE);
         let failing = Arc::new(AtomicBool::new(false));
+        let (running, ended) = std::sync::mpsc::channel();
         let writer = std::thread::Builder::new()
             .name("hermes-journal".into())
             .spawn({
                 let failing = failing.clone();
-                move || write_until_closed(connection, receiver, projections, &failing)
+                move || {
+                    let _running: std::sync::mpsc::Sender<()> = running;
+                    write_until_closed(connection, receiver, projections, &failing);
+                }
             })
             .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
-        Ok(Journal { writing: Some(Writing { sender, failing }), writer: Some(writer), path, readers: Arc::default() })
+        Ok(Journal {
+            writing: Some(Writing { sender, failing }),
+            writer: Some(writer),
+            ended: Mutex::new(ended),
+            path,
+            readers: Arc::default(),
+        })
     }
 
     /// The SQLite file.
@@ -221,13 +233,21 @@ impl Journal {
 }
 
 impl Drop for Journal {
-    /// Ends the writer after it has written what it was given.
+    /// Ends the writer after it has written what it was given. A disk that does not answer holds nobody up for ever.
     fn drop(&mut self) {
         self.writing = None;
-        if let Some(writer) = self.writer.take() {
-            let _ = writer.join();
+        let Some(writer) = self.writer.take() else { return };
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match ends_within(ended, DURABLE_WAIT) {
+            true => drop(writer.join()),
+            false => tracing::error!("the journal's last records could not be written in time"),
         }
     }
+}
+
+/// Waits until the other side of a channel is gone; `false` if it is still there.
+fn ends_within(ended: &std::sync::mpsc::Receiver<()>, time: Duration) -> bool {
+    !matches!(ended.recv_timeout(time), Err(std::sync::mpsc::RecvTimeoutError::Timeout))
 }
 
 pub(crate) async fn wait_for_disk(waiting: oneshot::Receiver<Result<(), Unwritten>>) -> Result<(), Unwritten> {
@@ -510,5 +530,18 @@ pub(crate) fn head(connection: &Connection) -> rusqlite::Result<(i64, Vec<u8>)> 
     match rows.next()? {
         Some(row) => Ok((row.get(0)?, row.get(1)?)),
         None => Ok((0, GENESIS.to_vec())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_that_does_not_end_holds_nobody_up() {
+        let (running, ended) = std::sync::mpsc::channel();
+        assert!(!ends_within(&ended, Duration::ZERO));
+        drop(running);
+        assert!(ends_within(&ended, Duration::MAX));
     }
 }

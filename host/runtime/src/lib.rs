@@ -29,6 +29,7 @@ pub mod servers;
 pub mod settings;
 pub mod toolbox;
 mod trail;
+mod unwind;
 
 pub mod registry;
 

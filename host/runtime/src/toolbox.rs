@@ -10,6 +10,7 @@ use crate::document::{Fault, Faults};
 use crate::permission::policy::Policies;
 use crate::registry::Registry;
 use crate::registry::admin::{self, ManifestText};
+use crate::sandbox::install::Installing;
 use crate::sandbox::{Offer, Sandbox};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -26,17 +27,29 @@ pub struct Toolbox {
     pub faults: Vec<Fault>,
 }
 
-/// Reads everything that configuration names.
+/// Reads everything that configuration names. `watch` is told of each component that has to be compiled.
 ///
 /// # Errors
 /// Policies that cannot be read: without them nothing is judged, so nothing is served.
-pub(crate) fn load(config: &Config, embedded: &[Embedded], sandbox: &Sandbox) -> Result<Toolbox, Faults> {
+pub(crate) fn load(
+    config: &Config,
+    embedded: &[Embedded],
+    sandbox: &Sandbox,
+    watch: &mut dyn FnMut(Installing<'_>),
+) -> Result<Toolbox, Faults> {
     let (plugins, mut faults) = read_plugins(config, embedded);
     let mut adapters = Adapters::default();
     let mut manifests = built_in_manifests();
     let mut listed = Vec::new();
     let mut reasons = BTreeMap::new();
-    for plugin in plugins.into_iter().filter(|plugin| can_serve(plugin, config)) {
+    let plugins: Vec<Plugin> = plugins.into_iter().filter(|plugin| can_serve(plugin, config)).collect();
+    let of = plugins.iter().filter(|plugin| sandbox.needs_compiling(&plugin.component)).count();
+    let mut number = 0;
+    for plugin in plugins {
+        if sandbox.needs_compiling(&plugin.component) {
+            number += 1;
+            watch(Installing { adapter: &plugin.adapter.name, number, of });
+        }
         faults.extend(load_adapter(sandbox, &plugin, &mut adapters));
         reasons.extend(plugin.adapter.declared_reasons());
         let (offered, left_out) = offered(sandbox, &plugin);

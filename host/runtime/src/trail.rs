@@ -65,6 +65,23 @@ impl Trail {
         self.note(error.step, error.kind.name().into(), reason);
     }
 
+    /// Notes that the step after the last one that is noted panicked, and gives what its caller learns.
+    pub(crate) fn panicked(&mut self, what: String) -> Error {
+        const ALL: [Step; 7] = [
+            Step::Registry,
+            Step::Adapter,
+            Step::Permission,
+            Step::Validation,
+            Step::Sandbox,
+            Step::Result,
+            Step::Injection,
+        ];
+        let reached = self.steps.last().map_or(0, |entry| usize::from(entry.step.number()));
+        let error = Error::internal(ALL[reached.min(6)], format!("panicked: {what}"));
+        self.ended(&error);
+        error
+    }
+
     fn note(&mut self, step: Step, verdict: std::borrow::Cow<'static, str>, reason: Option<String>) {
         let now = Instant::now();
         let us = now.duration_since(self.step_began).as_micros() as u64;

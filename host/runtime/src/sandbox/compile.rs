@@ -58,9 +58,7 @@ impl Compiler {
         let failed = |error: std::io::Error| InstallError::Compiler(error.to_string());
         let mut child = spawn(helper).map_err(failed)?;
         let answer = converse(&mut child, &task, binary);
-        // Whatever happened, it is over; the process is gone when this returns.
-        let _ = child.kill();
-        let status = child.wait().map_err(failed)?;
+        let status = gone(&mut child).map_err(failed)?;
         match answer.map_err(failed)? {
             Some(answer) => read_answer(answer).unwrap_or_else(|| Err(self.why(status))),
             None => Err(self.too_long()),
@@ -77,10 +75,28 @@ impl Compiler {
         use std::os::unix::process::ExitStatusExt;
         match status.signal() {
             Some(signal) if signal == Signal::XCPU.as_raw() => self.too_long(),
-            // What cannot get memory aborts; a thread that cannot be started ends with a code.
-            Some(_) => InstallError::TooCostly(format!("{} MiB of memory", self.settings.memory_mb)),
-            None => InstallError::Compiler(format!("it ended without a word, {status}")),
+            // What cannot get memory aborts.
+            Some(signal) if signal == Signal::ABORT.as_raw() => {
+                InstallError::TooCostly(format!("{} MiB of memory", self.settings.memory_mb))
+            }
+            Some(_) | None => InstallError::Compiler(format!("it ended without a word, {status}")),
         }
+    }
+}
+
+/// Waits until a process that has answered, or was ended, is gone.
+fn gone(child: &mut Child) -> std::io::Result<std::process::ExitStatus> {
+    /// How long it may take to end by itself, so that it can be told how it did.
+    const ENDING: Duration = Duration::from_secs(2);
+    let until = Instant::now() + ENDING;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if Instant::now() > until {
+            child.kill()?;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -12,6 +12,8 @@ use wasmparser::{
 
 /// Largest component, in bytes; one of a language with an interpreter has about 20 MB.
 pub(crate) const BYTES: u64 = 64 << 20;
+/// Largest component as text, in bytes. Text is for trying things out, and reading it takes many times its size.
+const TEXT: u64 = 4 << 20;
 /// Most types of all modules and components inside. Those of interpreters have some thousands.
 const TYPES: u64 = 100_000;
 /// Most imports and most exports.
@@ -71,6 +73,9 @@ pub fn binary(bytes: &[u8]) -> Result<Cow<'_, [u8]>, InstallError> {
     }
     let is_text = bytes.trim_ascii_start().starts_with(b"(") || bytes.trim_ascii_start().starts_with(b";;");
     match std::str::from_utf8(bytes).ok().filter(|_| is_text) {
+        Some(text) if text.len() as u64 > TEXT => {
+            Err(InstallError::TooLarge { what: "bytes of text", count: text.len() as u64, limit: TEXT })
+        }
         Some(text) => match wat::parse_str(text) {
             Ok(binary) if Parser::is_component(&binary) => Ok(binary.into()),
             Ok(_) => Err(InstallError::NotAComponent("the text of a core module")),

@@ -1,5 +1,6 @@
 //! What do a component's clock and its random numbers say when a test or a replay fixes them? The same in every run.
 
+use crate::call::Fixed;
 use rand_core::{Infallible, TryRng};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,15 +9,6 @@ use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 
 /// How far the clock moves with each look at it, so that a component which waits for it comes to an end.
 const STEP: Duration = Duration::from_millis(1);
-
-/// The clock and the randomness of one call, fixed. Real ones are used without it.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Fixed {
-    /// What the wall clock shows at first, in milliseconds since 1970-01-01 UTC.
-    pub now_ms: u64,
-    /// From which all random numbers follow.
-    pub seed: [u8; 32],
-}
 
 /// A clock that stands still but for the looks at it.
 #[derive(Clone)]

@@ -2,8 +2,9 @@
 //! kept in a folder, and later starts load it. Nothing is compiled during a call.
 #![expect(clippy::disallowed_methods, reason = "compiled components are kept in a folder of their own")]
 
-use super::component::Contents;
+use super::component::{self, Contents};
 use crate::call::Digest;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::io::Write;
@@ -77,6 +78,50 @@ pub struct Imports {
     pub wasi: BTreeSet<String>,
 }
 
+/// Which component is about to be compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Installing<'a> {
+    /// The adapter whose component it is.
+    pub adapter: &'a str,
+    /// Its number among those that have to be compiled, from 1.
+    pub number: usize,
+    /// How many those are.
+    pub of: usize,
+}
+
+/// What a component is and what it would get, found out without compiling it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Inspection {
+    /// Digest of its file.
+    pub digest: Digest,
+    /// What is in it.
+    pub contents: Contents,
+    /// Our capabilities that it imports.
+    pub asked: BTreeSet<String>,
+    /// Interfaces of WASI that it imports: they are there, and empty.
+    pub empty: BTreeSet<String>,
+    /// What it gets: asked for by the component and by its `adapter.toml`, and known to this runtime.
+    pub granted: BTreeSet<String>,
+    /// Why it cannot be used, if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// Looks at a component, in its binary form or as text. `declared` are the capabilities that its `adapter.toml` asks
+/// for.
+///
+/// # Errors
+/// What is no component at all, or too large for one.
+pub fn inspect(bytes: &[u8], declared: &BTreeSet<String>) -> Result<Inspection, InstallError> {
+    let contents = component::contents(&component::binary(bytes)?)?;
+    let imports = imports(&contents).unwrap_or_default();
+    let known = |name: &&String| declared.contains(*name) && super::capability::ALL.contains(&name.as_str());
+    let granted = imports.capabilities.iter().filter(known).cloned().collect();
+    let refused = check(&contents, declared).err().map(|error| error.to_string());
+    let (asked, empty) = (imports.capabilities, imports.wasi);
+    Ok(Inspection { digest: Digest::of(bytes), contents, asked, empty, granted, refused })
+}
+
 /// Where compiled components are kept. Lifetime: the runtime.
 pub(crate) struct Cache {
     folder: Option<PathBuf>,
@@ -93,6 +138,11 @@ impl Cache {
         let mut hasher = std::hash::DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
         Cache { folder: usable.is_ok().then(|| folder.to_owned()), engine: format!("{:016x}", hasher.finish()) }
+    }
+
+    /// Whether there is something to load for a component.
+    pub(crate) fn has(&self, digest: &Digest) -> bool {
+        self.file(digest).is_some_and(|file| file.is_file())
     }
 
     /// Loads what was kept for a component; `None` if it has to be compiled.

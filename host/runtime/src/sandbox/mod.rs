@@ -18,7 +18,7 @@ mod session;
 mod slots;
 
 use crate::adapter::Adapter;
-use crate::call::{Caller, Digest, Progress};
+use crate::call::{Caller, Digest, Fixed, Progress};
 use crate::config::{Ceiling, Config};
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
@@ -46,7 +46,6 @@ use capability::process::{Machine, Programs};
 use capability::wasi::Wasi;
 use compile::Compiler;
 pub use engine::settings;
-pub use fixed::Fixed;
 pub use helper::helper_main;
 use install::{Cache, InstallError};
 use limits::{Limits, Meter};
@@ -285,6 +284,11 @@ impl Sandbox {
         let instances = contents.instances;
         ready.insert(linked, Arc::new(Ready { pre, capabilities: granted.clone(), instances }));
         Ok(linked)
+    }
+
+    /// Whether installing a component will have to compile it.
+    pub fn needs_compiling(&self, bytes: &[u8]) -> bool {
+        !self.cache.has(&Digest::of(bytes))
     }
 
     fn compiled(&self, binary: &[u8], digest: &Digest) -> Result<Component, InstallError> {

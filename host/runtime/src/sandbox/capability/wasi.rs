@@ -3,9 +3,10 @@
 //! the call's log. Clock and randomness are the machine's, or those that a test or a replay fixed.
 
 use super::log::{Log, Stream};
+use crate::call::Fixed;
 use crate::sandbox::State;
 use crate::sandbox::fixed::{FixedClock, Seeded};
-use crate::sandbox::{Fixed, limits::Limits};
+use crate::sandbox::limits::Limits;
 use bytes::Bytes;
 use std::pin::Pin;
 use std::task::{Context, Poll};
