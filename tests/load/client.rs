@@ -94,9 +94,9 @@ async fn read(answer: Response<Incoming>) -> Result<Value, String> {
     let status = answer.status();
     let body = answer.into_body().collect().await.map_err(|error| error.to_string())?.to_bytes();
     let body = String::from_utf8_lossy(&body);
-    let data =
+    let mut data =
         body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim).filter(|data| !data.is_empty());
-    let message = data.last().unwrap_or(&body);
+    let message = data.next_back().unwrap_or(&body);
     serde_json::from_str(message).map_err(|_| format!("{status}: {body}"))
 }
 

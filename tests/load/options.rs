@@ -1,6 +1,7 @@
 //! What is called, how often, and what came of it?
 
 use serde_json::{Value, json};
+use std::io::Write;
 use std::time::Duration;
 
 /// What to do.
@@ -113,6 +114,6 @@ impl Tally {
             "lost": calls - self.right - self.failed - self.crossed,
             "calls_per_second": rate.round(), "p50_ms": p50, "p99_ms": p99, "first_failure": self.first_failure,
         });
-        println!("{report}");
+        let _ = writeln!(std::io::stdout(), "{report}");
     }
 }

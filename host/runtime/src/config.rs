@@ -372,7 +372,7 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     config.roles.extend(file.roles);
     config.situations = file.situations.unwrap_or_else(|| config.situations.clone());
     config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
-    file.process.apply(&mut config.process, &at);
+    file.process.apply(&mut config.process, at);
     config.install = file.install.unwrap_or_else(|| config.install.clone());
     if let Some(policies) = file.policies {
         config.policies.permissions.extend(policies.permissions.into_iter().map(&at));
@@ -389,7 +389,7 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
         secret.file = secret.file.map(&at);
         config.secrets.insert(name, secret);
     }
-    config.mcp.extend(file.mcp, &at);
+    config.mcp.extend(file.mcp, at);
     file.browser.apply(&mut config.browser, at);
     for (key, value) in file.ceiling {
         let known = config.ceiling.at(key);

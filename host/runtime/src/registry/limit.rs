@@ -48,11 +48,14 @@ impl Clock {
     }
 }
 
+/// When calls were refused, by tool and caller.
+type Refused = HashMap<(String, String), VecDeque<Instant>>;
+
 /// What is kept about limits beside the journal. Lifetime: the process.
 #[derive(Clone)]
 pub(crate) struct Limits {
     clock: Arc<Mutex<Clock>>,
-    refused: Arc<Mutex<HashMap<(String, String), VecDeque<Instant>>>>,
+    refused: Arc<Mutex<Refused>>,
 }
 
 impl Default for Limits {

@@ -1,6 +1,5 @@
 //! Which program of ours does the work that is kept out of this process? This very executable, started again: as the
 //! launcher of a program, or to compile one component. Must not do any of it.
-#![expect(clippy::disallowed_methods, reason = "this is the one place that looks which program this is")]
 
 use super::compile;
 use std::path::PathBuf;

@@ -153,7 +153,7 @@ fn integer_in_text(value: &Value, _: &Site<'_>) -> Option<Value> {
     let text = value.as_str()?;
     let signed: Option<Value> = text.parse::<i64>().ok().map(Value::from);
     let integer = signed.or_else(|| text.parse::<u64>().ok().map(Value::from))?;
-    (integer.to_string() == text).then_some(integer)
+    (serde_json::to_string(&integer).ok()? == text).then_some(integer)
 }
 
 /// A double below this is exactly the integer that was written.

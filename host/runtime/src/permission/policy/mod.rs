@@ -41,8 +41,11 @@ pub struct Policies {
     pub(super) commands: Commands,
     /// What points come to.
     pub risk: RiskSettings,
-    slices: RwLock<HashMap<Arc<str>, (Digest, Arc<Sliced>)>>,
+    slices: RwLock<Slices>,
 }
+
+/// The slices that were made, by tool, each with the digest of the tool that it was made for.
+type Slices = HashMap<Arc<str>, (Digest, Arc<Sliced>)>;
 
 /// What of the policies applies to one tool.
 #[derive(Debug)]

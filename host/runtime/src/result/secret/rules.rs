@@ -113,7 +113,7 @@ impl Rule {
             let start = window.start + secret.start() + usize::from(quoted);
             let fits = entropy(value) >= self.entropy
                 && !(self.placeholders && is_placeholder(value))
-                && !(self.assigned && !looks_secret(value, quoted));
+                && (!self.assigned || looks_secret(value, quoted));
             if fits {
                 found.push(Found { range: start..start + value.len(), rule: &self.id });
             }

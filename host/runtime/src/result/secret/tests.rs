@@ -31,7 +31,7 @@ fn a_configured_secret_is_masked_in_every_form() {
         serde_json::to_string(secret).unwrap(),
         "S3cr3t%2Fof%2Bthe%3Dhouse%221".to_owned(),
         hex.clone(),
-        format!("S3cr3t\x1b[31m/of+the=\x1b[0mhouse\"1"),
+        "S3cr3t\x1b[31m/of+the=\x1b[0mhouse\"1".to_owned(),
     ];
     for form in forms {
         let (masked, count) = masks().text(&form);

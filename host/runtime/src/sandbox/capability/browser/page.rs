@@ -143,7 +143,11 @@ impl Tabs {
 
     pub(super) async fn close(&mut self, id: u32) -> Result<(), Failure> {
         let open = self.at(id).await?;
-        self.room(|room| Ok(drop(room.forget(id)))).await?;
+        self.room(|room| {
+            room.forget(id);
+            Ok(())
+        })
+        .await?;
         let closed = json!({ "targetId": open.target });
         open.speaker.ask(None, "Target.closeTarget", closed, open.deadline).await.map(drop)
     }

@@ -1,6 +1,5 @@
 //! How is a host reached? Its name is resolved once, each address is checked, and what was checked is dialled, so that
 //! a name which changes its mind leads nowhere else.
-#![expect(clippy::disallowed_methods, reason = "the network is reached here")]
 
 use super::address::is_public;
 use crate::outbound::{Destination, Scheme};

@@ -1,5 +1,6 @@
 //! How does a program that stays speak with the runtime? Over one socket, which is also how the runtime gets what only
 //! the inside of the sandbox can make: sockets of its own network, and its folder for files that it hands over.
+#![expect(clippy::disallowed_methods, reason = "sockets of the sandbox's own network are made here")]
 
 use super::super::plan::Channel;
 use super::{root, system};
