@@ -39,6 +39,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &ServeArguments) -> Resu
         .await
         .map_err(|error| Failure::unavailable(format!("`{address}` cannot be listened on: {error}")))?;
     let address = listener.local_addr().map_err(|error| Failure::internal(error.to_string()))?;
+    runtime.listens_on(address);
     output::warn(&format!("serving at {scheme}://{address}{}", hermes_gateway::PATH));
     let listening = Listening { listener, certificate, names: command.names.clone() };
     let ended = hermes_gateway::serve_http(runtime.clone(), authenticate, listening, crate::run::until_told()?).await;

@@ -202,11 +202,12 @@ impl Gate {
         };
         // Kept by whatever answers the request, so that the end of the server waits for it.
         head.extensions.insert(self.running.token());
-        let ends_session = head.method == Method::DELETE;
+        let ended = (head.method == Method::DELETE).then(|| server::stateful_session(&head)).flatten();
         let mut answer = service.handle(Request::from_parts(head, Full::new(body))).await;
-        if ends_session && answer.status() == StatusCode::ACCEPTED {
+        if let Some(session) = ended.filter(|_| answer.status() == StatusCode::ACCEPTED) {
             // The session is gone by now, and clients take 202 for a failure.
             *answer.status_mut() = StatusCode::NO_CONTENT;
+            self.runtime.end_session(&authenticated.identity.caller, &session).await;
         }
         answer
     }

@@ -106,7 +106,7 @@ pub(crate) fn stateless_session(identity: &Identity) -> Arc<str> {
 }
 
 /// The session that a request over HTTP names. It exists, and it is the caller's: the library has looked it up.
-fn stateful_session(head: &http::request::Parts) -> Option<Arc<str>> {
+pub(crate) fn stateful_session(head: &http::request::Parts) -> Option<Arc<str>> {
     let id = head.headers.get("mcp-session-id")?.to_str().ok()?;
     Some(format!("http:{id}").into())
 }

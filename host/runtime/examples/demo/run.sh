@@ -6,7 +6,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 repository=$(cd "$here/../../../.." && pwd)
 house=$(mktemp -d)
-trap 'rm -rf "$house"' EXIT
+server=
+trap '[ -z "$server" ] || kill "$server"; rm -rf "$house"' EXIT
 
 # A copy to write in, a state of its own, and the compiled components of earlier runs.
 mkdir "$house/workspace"
@@ -47,5 +48,36 @@ rm "$house/workspace/hermes.toml"
 printf '[grants.everything]\npath = "/"\n' >"$house/workspace/hermes.toml"
 say '9. A project may not widen anything' 2 call file_read path=Cargo.toml
 rm "$house/workspace/hermes.toml"
-say '10. What was written down' 0 audit list
-say '11. And that nobody changed it' 0 audit verify
+# A page of this machine, and four calls in one session: the reference that is pressed is read from the snapshot.
+browse() {
+    printf '\n\033[1m%s\033[0m\n$ hermes-dispatch call --batch - --output ndjson\n' '10. A page in a real browser'
+    mkdir "$house/site"
+    echo '<title>Order</title><h1>Your order</h1><button onclick="document.title=this.textContent='"'Sent'"'">Send</button>' \
+        >"$house/site/index.html"
+    python3 -u -m http.server --bind 127.0.0.1 --directory "$house/site" 0 >"$house/port" 2>/dev/null &
+    server=$!
+    until grep -q port "$house/port"; do sleep 0.1; done
+    local port reference
+    port=$(sed -n 's/.*port \([0-9]*\).*/\1/p' "$house/port")
+    coproc batch { "$command" "${options[@]:0:4}" --output ndjson call --batch -; }
+    ask "{\"tool\": \"browser_navigate\", \"args\": {\"url\": \"http://127.0.0.1:$port/\"}}"
+    ask '{"tool": "browser_snapshot"}'
+    reference=$(grep -o 'Send[^[]*\[d[0-9]*e[0-9]*' <<<"$answer" | grep -o 'd[0-9]*e[0-9]*$')
+    ask "{\"tool\": \"browser_click\", \"args\": {\"ref\": \"$reference\"}}"
+    ask '{"tool": "browser_snapshot"}'
+    grep -q '"title":"Sent"' <<<"$answer" || { echo 'demo: the button was not pressed' >&2; exit 1; }
+    local write=${batch[1]} process=$batch_PID
+    exec {write}>&-
+    wait "$process"
+}
+
+# ask CALL: sends one call of the batch and shows the data of its answer.
+ask() {
+    printf '> %s\n' "$1"
+    echo "$1" >&"${batch[1]}"
+    IFS= read -r answer <&"${batch[0]}"
+    grep -o '"data":{.*},"metadata"' <<<"$answer" | sed 's/,"metadata"$//' || printf '%s\n' "$answer"
+}
+browse
+say '11. What was written down' 0 audit list
+say '12. And that nobody changed it' 0 audit verify
