@@ -24,6 +24,7 @@ mod gateway;
 mod hostile;
 mod install;
 mod leaks;
+mod learning;
 mod limits;
 mod manifests;
 mod policies;

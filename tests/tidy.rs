@@ -31,6 +31,7 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("registry/statistics.rs", "keeps its tables in the journal's transactions"),
     ("registry/limit.rs", "keeps its tables in the journal's transactions"),
     ("adapter/plugin.rs", "reads plugins"),
+    ("validation/learning.rs", "reads and writes its tables, with connections of the journal"),
 ];
 
 /// Kinds of failure without a test, each with its reason.

@@ -124,6 +124,9 @@ pub(crate) enum Command {
     /// See what plugins are made of
     #[command(subcommand)]
     Plugin(PluginCommand),
+    /// See what the records say about the use of tools
+    #[command(subcommand)]
+    Stats(StatsCommand),
     /// Read and check the journal
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -252,6 +255,20 @@ pub(crate) enum ToolsCommand {
     Show {
         /// Its name or alias
         tool: String,
+    },
+    /// Show the forms of one tool's arguments that went well, the most frequent first
+    Template {
+        /// Its name or alias
+        tool: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StatsCommand {
+    /// List the mistakes that are made with arguments, the most frequent first
+    Arguments {
+        /// Only those of one tool
+        tool: Option<String>,
     },
 }
 

@@ -11,12 +11,14 @@ mod configuration;
 mod doctor;
 mod failure;
 mod identity;
+mod learning;
 mod log;
 mod output;
 mod plugin;
 mod run;
 mod serve;
 mod setup;
+mod stats;
 mod terminal;
 mod token;
 mod tools;
@@ -59,6 +61,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Command::Client(ClientCommand::Add(command)) => client::add(arguments, command),
         Command::Tools(command) => on_runtime(tools::run(arguments, command)),
         Command::Plugin(command) => plugin::run(arguments, command),
+        Command::Stats(command) => on_runtime(stats::run(arguments, command)),
         Command::Audit(command) => audit::run(arguments, command),
         Command::Config(command) => configuration::run(arguments, command),
         Command::Trust(command) => trust::run(arguments, command),

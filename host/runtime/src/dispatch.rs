@@ -26,6 +26,7 @@ use crate::sandbox::install::Installing;
 use crate::sandbox::{self, Execution, Run, Sandbox};
 use crate::toolbox::{self, Toolbox};
 use crate::trail::{Trail, TrailStart};
+use crate::validation::learning;
 use crate::{unwind, validation};
 use serde_json::Value;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -44,7 +45,7 @@ pub struct Runtime {
 }
 
 /// What the steps keep beside the records.
-const PROJECTIONS: &[Projection] = &[statistics::PROJECTION, limit::PROJECTION];
+const PROJECTIONS: &[Projection] = &[statistics::PROJECTION, limit::PROJECTION, learning::PROJECTION];
 
 /// Why a runtime could not start. A plugin or manifest that is wrong is no such reason; see [`Toolbox::faults`].
 #[derive(Debug, thiserror::Error)]
@@ -135,6 +136,7 @@ impl Runtime {
         let (grant, judged) = trail.step(Step::Permission, permitted)?;
         metadata.repairs = judged.repairs.to_vec();
         let asked = judged.canonical.clone();
+        trail.facts.form = learning::form(tool, &judged);
         let args = trail.step(Step::Validation, validation::admit(judged, &grant))?;
         *durable = grant.durable();
         if *durable {
@@ -320,6 +322,18 @@ impl Runtime {
     /// Keeps an address that this process listens on from every tool, whatever is granted.
     pub fn listens_on(&self, address: core::net::SocketAddr) {
         self.sandbox.listens_on(address);
+    }
+
+    /// The most frequent mistakes with the arguments of one tool, or of all.
+    pub async fn argument_mistakes(&self, tool: Option<&str>) -> Result<Vec<learning::Mistake>, Error> {
+        let tool = tool.map(str::to_owned);
+        self.journal.read(move |tables| learning::mistakes(tables, tool.as_deref())).await
+    }
+
+    /// The most frequent forms of a tool's arguments that went well.
+    pub async fn argument_templates(&self, tool: &str) -> Result<Vec<learning::Template>, Error> {
+        let tool = tool.to_owned();
+        self.journal.read(move |tables| learning::templates(tables, &tool)).await
     }
 
     /// Waits until every record of a finished call is on disk; `false` if one could not be written.
