@@ -34,6 +34,7 @@ test: setup-host setup-programs setup-browser plugins
     cargo build --workspace
     # The host's tests come last, so that the last summary is of the whole pipeline. Nextest runs no documentation tests.
     cargo test --manifest-path plugins/Cargo.toml --workspace
+    cargo test --manifest-path sdk/rust/Cargo.toml --workspace
     cargo test --workspace --doc
     if command -v cargo-nextest >/dev/null; then
         cargo nextest run --workspace
@@ -57,9 +58,11 @@ check: test lint
 lint: setup-host setup-deny plugins
     cargo fmt --all --check
     cargo fmt --manifest-path plugins/Cargo.toml --all --check
+    cargo fmt --manifest-path sdk/rust/Cargo.toml --all --check
     cargo clippy --workspace --all-targets -- -D warnings
     # A guest may call what it likes: what it reaches is the host's decision.
     cargo clippy --manifest-path plugins/Cargo.toml --workspace --all-targets -- -D warnings -A clippy::disallowed_methods
+    cargo clippy --manifest-path sdk/rust/Cargo.toml --workspace --all-targets -- -D warnings -A clippy::disallowed_methods
     RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
     # Advisories are left out: their database is a repository that not every machine can reach.
     cargo deny check --hide-inclusion-graph licenses bans sources
@@ -68,6 +71,13 @@ lint: setup-host setup-deny plugins
 # Build the guest components
 plugins:
     plugins/build
+
+# Put the command where the shell finds it
+install to=(env('HOME') / '.local/bin'): setup-host plugins
+    cargo build --workspace
+    mkdir -p '{{ to }}'
+    install -m 755 "$CARGO_TARGET_DIR/debug/hermes-dispatch" '{{ to }}/hermes-dispatch'
+    @echo "installed {{ to }}/hermes-dispatch; the folder has to be on your PATH"
 
 # Measure the runtime; the dev profile is optimised and already compiled
 bench: setup-host plugins

@@ -27,6 +27,7 @@ mod leaks;
 mod learning;
 mod limits;
 mod manifests;
+mod outbound;
 mod policies;
 mod processes;
 mod production_database;

@@ -10,6 +10,7 @@ const STEPS: &[&str] = &["registry", "adapter", "permission", "validation", "san
 const LONG: &[(&str, &str)] = &[
     ("host/runtime/src/journal.rs", "the writer, its queue and its store keep one promise together"),
     ("host/runtime/src/config.rs", "one type for each table of the configuration file"),
+    ("sdk/rust/src/bindings.rs", "generated from the contract"),
 ];
 
 /// Files that hold `unsafe` code, each with its reason.

@@ -41,6 +41,8 @@ pub(crate) struct Guest {
     pub(crate) inputs: String,
     /// Whether it may use files.
     pub(crate) files: bool,
+    /// What `[sandbox]` of its `adapter.toml` has.
+    pub(crate) sandbox: String,
     /// What its calls do: `read`, `write` or `destructive`.
     pub(crate) effect: String,
 }
@@ -63,6 +65,7 @@ impl Default for Guest {
             limits: String::new(),
             inputs: String::new(),
             files: false,
+            sandbox: String::new(),
             effect: "read".into(),
         }
     }
@@ -93,7 +96,8 @@ impl Guest {
         let capabilities = if self.files { "[\"files\"]" } else { "[]" };
         format!(
             "name = \"{name}\"\nversion = \"0.1.0\"\ncomponent = \"component.wat\"\n\
-             world = \"hermes:tool/tool@0.1.0\"\ncapabilities = {capabilities}\n"
+             world = \"hermes:tool/tool@0.1.0\"\ncapabilities = {capabilities}\n[sandbox]\n{}\n",
+            self.sandbox
         )
     }
 

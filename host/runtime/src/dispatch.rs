@@ -157,6 +157,7 @@ impl Runtime {
         Ok(Authority {
             places: &self.places,
             policies: &toolbox.policies,
+            http: &self.config.http,
             settings: &self.config.approval,
             approver: self.approver.as_deref(),
             limiter: Limiter { limits: &self.limits, writing, call_id: call_id.clone() },
@@ -164,7 +165,7 @@ impl Runtime {
     }
 
     fn run<'a>(
-        &self,
+        &'a self,
         call: &'a Call,
         tool: &'a Tool,
         (adapter, backend): (&'a Adapter, &'a Backend),
@@ -302,6 +303,12 @@ impl Runtime {
     /// The settings in force.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// What the component of an adapter says of itself; `None` if there is no such adapter. Dropping the future ends it.
+    pub async fn describe(&self, adapter: &str) -> Option<Result<sandbox::describe::Description, Error>> {
+        let linked = self.toolbox().adapters.all().find(|known| &*known.name == adapter)?.linked;
+        Some(self.sandbox.describe(&linked).await)
     }
 
     /// The parts of the operating system's sandbox around programs, or which one is not there.

@@ -120,6 +120,36 @@ pub struct Destination {
     pub port: u16,
 }
 
+impl Destination {
+    /// Where a URL with this scheme and authority leads.
+    ///
+    /// # Errors
+    /// Why it leads nowhere, or nowhere unmistakably.
+    pub fn of(scheme: &str, authority: &str) -> Result<Destination, String> {
+        let scheme = Scheme::parse(scheme).ok_or("the URL's scheme is not http or https")?;
+        if authority.contains('@') {
+            return Err("the URL has a user, which could pass for its host".into());
+        }
+        let (host, port) = split_port(authority).ok_or("the URL's port is no number")?;
+        let host = normal_host(host);
+        match host.is_empty() {
+            true => Err("the URL has no host".into()),
+            false => Ok(Destination { scheme, host, port: port.unwrap_or(scheme.port()) }),
+        }
+    }
+}
+
+impl HttpSettings {
+    /// Whether an adapter may reach a URL although its host is one of this machine or a private network.
+    pub fn grants_private(&self, adapter: &str, url: &str) -> bool {
+        let Some((scheme, rest)) = url.split_once("://") else { return false };
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let Ok(destination) = Destination::of(scheme, authority) else { return false };
+        let mine = |grant: &HttpGrant| grant.adapters.is_empty() || grant.adapters.iter().any(|name| name == adapter);
+        self.grants.iter().any(|grant| grant.private && grant.origin.covers(&destination) && mine(grant))
+    }
+}
+
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };

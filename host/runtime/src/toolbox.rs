@@ -1,7 +1,7 @@
 //! Which tools and adapters are in service together? Reads plugins and manifests, makes components ready, and keeps
 //! every fault for one report. Part of the spine.
 
-use crate::adapter::plugin::{self, Embedded, Plugin};
+use crate::adapter::plugin::{self, Embedded, Plugin, Profile};
 use crate::adapter::{Adapter, Adapters};
 use crate::built_in;
 use crate::call::Digest;
@@ -119,6 +119,11 @@ fn offered(sandbox: &Sandbox, plugin: &Plugin) -> (Vec<ManifestText>, Vec<Fault>
 fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> Vec<Fault> {
     let manifest = &plugin.adapter;
     let capabilities: BTreeSet<String> = manifest.capabilities.iter().cloned().collect();
+    if manifest.sandbox.profile == Profile::Process {
+        let why = "it asks for the profile `process`, which this runtime does not have";
+        adapters.insert_failed(&manifest.name, &manifest.names, why);
+        return vec![Fault::whole(&plugin.file, format!("the adapter `{}` cannot be used: {why}", manifest.name))];
+    }
     let linked = match sandbox.install(&plugin.component, &capabilities) {
         Ok(linked) => linked,
         Err(error) => {
@@ -137,6 +142,7 @@ fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> 
         linked,
         capabilities,
         reasons: manifest.reasons.iter().cloned().collect(),
+        limits: manifest.sandbox.limits.clone(),
     };
     let taken = adapters.insert(adapter, &manifest.names);
     let fault = |name: String| Fault::whole(&plugin.file, format!("another adapter is already called `{name}`"));

@@ -1,10 +1,21 @@
 //! `json_query`: what do rows of JSON say? Filters, groups, calculates, sorts and cuts them. Pure, exact, and without
 //! any capability.
 
-use crate::failure::Failure;
 use crate::value::{Sum, compare, find, same};
+use hermes_sdk::{Answer, Call, Failure, IntoAnswer, Tool};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+
+/// The tool. Its schema says more than types can, so it is written by hand.
+pub(crate) fn tool() -> Tool {
+    fn schema() -> Value {
+        serde_json::from_str(include_str!("schema/json_query.json")).unwrap_or_default()
+    }
+    fn call(arguments: &str, _: &Call) -> hermes_sdk::Result<Answer> {
+        run(&hermes_sdk::arguments(arguments)?)?.into_answer()
+    }
+    Tool::new("json_query", "Filter, group, calculate over and sort rows of JSON", schema, call)
+}
 
 /// The arguments of `json_query`.
 #[derive(Debug, Deserialize)]
@@ -127,13 +138,13 @@ fn rows(arguments: &Arguments) -> Result<Vec<&Value>, Failure> {
         } else {
             format!("the document has {keys}")
         };
-        Failure::new("not_found", format!("nothing is at `{}` in the document", arguments.at)).hint(hint)
+        Failure::because("not_found", format!("nothing is at `{}` in the document", arguments.at)).hint(hint)
     })?;
     match found {
         Value::Array(items) => Ok(items.iter().collect()),
         Value::Object(_) => Ok(vec![found]),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            Err(Failure::new("not_a_list", format!("what is at `{}` is no list and no object", arguments.at))
+            Err(Failure::because("not_a_list", format!("what is at `{}` is no list and no object", arguments.at))
                 .hint("name a list of rows with `at`"))
         }
     }
@@ -170,7 +181,7 @@ impl Condition {
             Comparison::Ge => ordered(std::cmp::Ordering::is_ge),
             Comparison::In => {
                 let choices = wanted.as_array().ok_or_else(|| {
-                    Failure::new(
+                    Failure::because(
                         "not_a_list",
                         format!("the condition on `{}` is `in` and its value is no list", self.field),
                     )
@@ -245,7 +256,10 @@ impl Aggregate {
         // Rows without the field, or with null, do not count, as in SQL.
         let values = rows.iter().filter_map(|row| find(row, field)).filter(|value| !value.is_null());
         let overflow = || {
-            Failure::new("number_overflow", format!("the {} of `{field}` is no number that JSON holds", self.name()))
+            Failure::because(
+                "number_overflow",
+                format!("the {} of `{field}` is no number that JSON holds", self.name()),
+            )
         };
         match self.op {
             Operation::Count => Ok(json!(values.count())),
@@ -262,7 +276,7 @@ impl Aggregate {
                 for value in values {
                     sum.add(value).ok_or_else(|| {
                         let shown: String = value.to_string().chars().take(80).collect();
-                        Failure::new("not_a_number", format!("`{field}` has {shown}, which is no number"))
+                        Failure::because("not_a_number", format!("`{field}` has {shown}, which is no number"))
                             .hint("leave such rows out with `where`")
                     })?;
                 }
@@ -341,15 +355,13 @@ mod tests {
     #[test]
     fn failures_have_reasons() {
         let reason = |arguments: Value| ask(arguments).unwrap_err().reason;
-        assert_eq!(reason(json!({ "data": {}, "at": "x" })), Some("not_found"));
-        assert_eq!(reason(json!({ "data": { "x": 1 }, "at": "x" })), Some("not_a_list"));
+        let check = |arguments: Value, expect: Option<&str>| assert_eq!(reason(arguments).as_deref(), expect);
+        check(json!({ "data": {}, "at": "x" }), Some("not_found"));
+        check(json!({ "data": { "x": 1 }, "at": "x" }), Some("not_a_list"));
         let sum = json!([{ "op": "sum", "field": "n" }]);
-        assert_eq!(reason(json!({ "data": [{ "n": "1" }], "aggregate": sum })), Some("not_a_number"));
-        assert_eq!(
-            reason(json!({ "data": [{ "n": u64::MAX }, { "n": 1 }], "aggregate": sum })),
-            Some("number_overflow")
-        );
-        assert_eq!(reason(json!({ "data": [], "aggregate": [{ "op": "sum" }] })), None);
+        check(json!({ "data": [{ "n": "1" }], "aggregate": sum }), Some("not_a_number"));
+        check(json!({ "data": [{ "n": u64::MAX }, { "n": 1 }], "aggregate": sum }), Some("number_overflow"));
+        check(json!({ "data": [], "aggregate": [{ "op": "sum" }] }), None);
     }
 
     #[test]

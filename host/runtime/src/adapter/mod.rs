@@ -5,6 +5,7 @@ pub mod plugin;
 use crate::call::Digest;
 use crate::error::{Error, Kind, Step};
 use crate::registry::Tool;
+use crate::registry::manifest::LimitsManifest;
 use crate::registry::running::Backend;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub struct Adapter {
     pub capabilities: BTreeSet<String>,
     /// The reasons of failures that it declares.
     pub reasons: BTreeSet<String>,
+    /// What no tool of it exceeds.
+    pub limits: LimitsManifest,
 }
 
 /// All adapters by each of their names.
@@ -50,6 +53,7 @@ fn own() -> Adapter {
         linked: program,
         capabilities: BTreeSet::new(),
         reasons: BTreeSet::new(),
+        limits: LimitsManifest::default(),
     }
 }
 

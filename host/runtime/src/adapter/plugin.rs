@@ -4,6 +4,7 @@
 
 use crate::document::{self, Fault, Faults};
 use crate::registry::admin::{self, ManifestText};
+use crate::registry::manifest::LimitsManifest;
 use crate::registry::source;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -40,6 +41,31 @@ pub struct AdapterManifest {
     /// The reasons of failures that it declares, beside the runtime's own.
     #[serde(default)]
     pub reasons: Vec<String>,
+    /// Where its component runs.
+    #[serde(default)]
+    pub sandbox: SandboxManifest,
+}
+
+/// Where a component runs, and what all calls of it may use up at most.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SandboxManifest {
+    /// Around it.
+    pub profile: Profile,
+    /// No tool of the adapter gets more, whatever its manifest says.
+    pub limits: LimitsManifest,
+}
+
+/// What is around a component.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// WebAssembly's own sandbox, in the runtime's process.
+    #[default]
+    InProcess,
+    /// The same in a process of its own, in the sandbox of the operating system. Not there yet: such an adapter is
+    /// refused when it is loaded, rather than run with less around it than it asks for.
+    Process,
 }
 
 impl AdapterManifest {

@@ -13,6 +13,7 @@ use crate::adapter::Adapter;
 use crate::call::{Call, Digest, Judged};
 use crate::config::ApprovalSettings;
 use crate::error::{Error, Kind, Step};
+use crate::outbound::HttpSettings;
 use crate::record::Facts;
 use crate::registry::Tool;
 use crate::registry::limit::Limiter;
@@ -71,6 +72,8 @@ pub struct Authority<'a> {
     pub places: &'a Places,
     /// What is permitted, what adds to a risk, and what is known about targets.
     pub policies: &'a Policies,
+    /// Which hosts are granted.
+    pub http: &'a HttpSettings,
     /// How people are asked.
     pub settings: &'a ApprovalSettings,
     /// Who can be asked.
@@ -102,7 +105,7 @@ pub async fn permit(
     let targets = target::of(tool, &judged, authority.places);
     facts.args_digest = Some(judged.digest);
     facts.targets = targets.iter().map(|target| target.text().to_owned()).collect();
-    refuse_out_of_bounds(&targets)?;
+    refuse_out_of_bounds(&targets, |url| authority.http.grants_private(&adapter.name, url))?;
     authority.policies.commands.check(&call.caller.role, &targets)?;
 
     let judgement = judge(call, tool, &judged, &targets, authority.policies)?;
@@ -196,7 +199,7 @@ fn forbidden(tool: &Tool, slice: &Slice, holds: &Holds) -> Error {
 }
 
 /// A place outside every grant is refused, not asked about: no approval widens a grant.
-fn refuse_out_of_bounds(targets: &[Target]) -> Result<(), Error> {
+fn refuse_out_of_bounds(targets: &[Target], is_granted: impl Fn(&str) -> bool) -> Result<(), Error> {
     let shown = |text: &str| crate::document::excerpt(text, 200);
     for target in targets {
         let denied = |reason, why: String| Err(Error::new(Step::Permission, Kind::Denied, why).reason(reason));
@@ -211,7 +214,7 @@ fn refuse_out_of_bounds(targets: &[Target]) -> Result<(), Error> {
             Target::ForbiddenUrl(url) => {
                 return denied("scheme_not_allowed", format!("`{}` leads to no host of the network", shown(url)));
             }
-            Target::Url { text, private: true, .. } => {
+            Target::Url { text, private: true, .. } if !is_granted(text) => {
                 let why = format!("`{}` leads to this machine or its own network, which is not granted", shown(text));
                 return denied("private_host", why);
             }

@@ -6,6 +6,7 @@ mod built_in;
 pub(crate) mod capability;
 mod compile;
 pub mod component;
+pub mod describe;
 mod engine;
 mod failure;
 mod fixed;
@@ -157,7 +158,7 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         return Execution::refused(Error::internal(Step::Sandbox, "a permitted component is not loaded"));
     };
     let tool = run.tool;
-    let limits = Limits::of(&tool.limits, args.timeout().or(tool.timeout), &sandbox.ceiling);
+    let limits = Limits::of(&tool.limits.under(&run.adapter.limits), args.timeout().or(tool.timeout), &sandbox.ceiling);
     let ceiling = Duration::from_millis(sandbox.ceiling.deadline_ms);
     let times = Times::of(tool, limits.timeout, ceiling);
     let end = Instant::now() + times.call;
@@ -317,18 +318,9 @@ impl Sandbox {
     fn check_types(&self, pre: &EveryPre<State>) -> Result<(), InstallError> {
         let limits = Limits::of(&LimitsManifest::default(), Some(TRIAL), &self.ceiling);
         let deadline = Instant::now() + limits.timeout;
-        let nothing = Arc::new(Roots::none());
         let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
         let _tick = self.ticking.hold();
-        let programs = Programs::new(self.machine.clone(), nothing.clone(), false, false, deadline);
-        let reach = Reach {
-            files: Files::new(nothing, false),
-            tabs: self.no_tabs(deadline, programs.late()),
-            programs,
-            http: outbound::nothing(),
-            #[cfg(feature = "mcp")]
-            reached: self.servers.nothing(),
-        };
+        let reach = self.no_reach(deadline);
         let mut store = attempt::store(self, reach, &limits, deadline, None, None).map_err(invalid)?;
         let started = poll_until(deadline, pre.instance_pre().instantiate_async(&mut store));
         match started {
@@ -337,6 +329,20 @@ impl Sandbox {
                 indices.load(&mut store, &instance).map(|_| ()).map_err(invalid)
             }
             Some(Err(_)) | None => Ok(()),
+        }
+    }
+
+    /// What of the world a component has that is only looked at: nothing.
+    fn no_reach(&self, deadline: Instant) -> Reach {
+        let nothing = Arc::new(Roots::none());
+        let programs = Programs::new(self.machine.clone(), nothing.clone(), false, false, deadline);
+        Reach {
+            files: Files::new(nothing, false),
+            tabs: self.no_tabs(deadline, programs.late()),
+            programs,
+            http: outbound::nothing(),
+            #[cfg(feature = "mcp")]
+            reached: self.servers.nothing(),
         }
     }
 

@@ -113,6 +113,25 @@ pub struct LimitsManifest {
     pub table_elements: Option<u64>,
 }
 
+impl LimitsManifest {
+    /// The same where another one says nothing, and never more than that one.
+    pub fn under(&self, cap: &LimitsManifest) -> LimitsManifest {
+        let lower = |own: Option<u64>, cap: Option<u64>| own.into_iter().chain(cap).min();
+        LimitsManifest {
+            fuel: lower(self.fuel, cap.fuel),
+            memory_mb: lower(self.memory_mb, cap.memory_mb),
+            output_bytes: lower(self.output_bytes, cap.output_bytes),
+            log_bytes: lower(self.log_bytes, cap.log_bytes),
+            log_lines: lower(self.log_lines, cap.log_lines),
+            host_calls: lower(self.host_calls, cap.host_calls),
+            host_call_bytes: lower(self.host_call_bytes, cap.host_call_bytes),
+            handles: lower(self.handles, cap.handles),
+            instances: lower(self.instances, cap.instances),
+            table_elements: lower(self.table_elements, cap.table_elements),
+        }
+    }
+}
+
 /// What runs a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,6 @@
 //! What does a component see of an answer's body? No more than the limit, not later than it waits for, and no secret.
 
-use super::Open;
+use super::{Notes, Open};
 use crate::sandbox::capability::secrets::mask::{Mask, Pieces};
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
@@ -19,16 +19,24 @@ pub(super) struct Answer {
     wait: Option<(Duration, Pin<Box<Sleep>>)>,
     pieces: Option<Pieces>,
     ended: bool,
+    notes: Notes,
     _open: Open,
 }
 
 impl Answer {
-    pub(super) fn new(incoming: Incoming, limit: u64, wait: Option<Duration>, mask: Mask, open: Open) -> Answer {
+    pub(super) fn new(
+        incoming: Incoming,
+        limit: u64,
+        wait: Option<Duration>,
+        mask: Mask,
+        open: Open,
+        notes: Notes,
+    ) -> Answer {
         use http_body_util::BodyExt;
         let wait = wait.map(|wait| (wait, Box::pin(tokio::time::sleep(wait))));
         let pieces = (!mask.is_empty()).then(|| Pieces::new(mask));
         let incoming = incoming.map_err(Error::from).boxed_unsync();
-        Answer { incoming, left: limit, limit, wait, pieces, ended: false, _open: open }
+        Answer { incoming, left: limit, limit, wait, pieces, ended: false, notes, _open: open }
     }
 
     fn take(&mut self, frame: Frame<Bytes>) -> Result<Option<Frame<Bytes>>, Error> {
@@ -37,8 +45,11 @@ impl Answer {
             // What stands after a body could have a secret in any field.
             Err(trailers) => return Ok(Some(trailers).filter(|_| self.pieces.is_none())),
         };
-        let too_large = Error::HttpResponseBodySize(Some(self.limit));
-        self.left = self.left.checked_sub(bytes.len() as u64).ok_or(too_large)?;
+        let Some(left) = self.left.checked_sub(bytes.len() as u64) else {
+            self.notes.add(&format!("the answer is larger than {} bytes", self.limit));
+            return Err(Error::HttpResponseBodySize(Some(self.limit)));
+        };
+        self.left = left;
         let shown = match &mut self.pieces {
             Some(pieces) => Bytes::from(pieces.push(&bytes)),
             None => bytes,

@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::rules::Allowed;
 use super::{HEAD, Notes, Open, RESPONSE, Reach, Sent};
-use crate::outbound::{self, Destination};
+use crate::outbound::Destination;
 use crate::sandbox::capability::secrets::mask::Mask;
 use crate::sandbox::capability::secrets::{PutIn, Reader, replaced};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
@@ -34,17 +34,7 @@ pub(super) struct Sending {
 
 /// Where a URL leads.
 pub(super) fn destination(uri: &Uri) -> Result<Destination, String> {
-    let scheme = uri.scheme_str().and_then(outbound::Scheme::parse).ok_or("the URL's scheme is not http or https")?;
-    let authority = uri.authority().map_or("", |authority| authority.as_str());
-    if authority.contains('@') {
-        return Err("the URL has a user, which could pass for its host".into());
-    }
-    let (host, port) = outbound::split_port(authority).ok_or("the URL's port is no number")?;
-    let host = outbound::normal_host(host);
-    match host.is_empty() {
-        true => Err("the URL has no host".into()),
-        false => Ok(Destination { scheme, host, port: port.unwrap_or(scheme.port()) }),
-    }
+    Destination::of(uri.scheme_str().unwrap_or_default(), uri.authority().map_or("", |authority| authority.as_str()))
 }
 
 /// Sends a request and returns the head of its answer; its body follows as it comes.
@@ -85,7 +75,7 @@ pub(super) async fn send(sending: Sending) -> Sent {
         mask_head(&mut parts.headers, &mask).map_err(noted)?;
     }
     let limit = reach.network.settings.response_bytes.unwrap_or(RESPONSE);
-    let body = Answer::new(body, limit, options.between_bytes_timeout, mask, open);
+    let body = Answer::new(body, limit, options.between_bytes_timeout, mask, open, notes);
     let io = async move {
         // The sender is kept, since a connection without one may end before its answer was read.
         let _sender = sender;

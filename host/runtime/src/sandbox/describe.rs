@@ -1,0 +1,73 @@
+//! What does a component say of itself? Asked without any authority; what it answers grants nothing.
+
+use super::Sandbox;
+use super::attempt;
+use super::limits::Limits;
+use crate::call::Digest;
+use crate::document::excerpt;
+use crate::error::{Error, Kind, Step};
+use crate::registry::manifest::LimitsManifest;
+use std::time::{Duration, Instant};
+
+/// How long a component may take to say what it is.
+const TIME: Duration = Duration::from_secs(5);
+
+/// What a component says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Description {
+    /// The adapter's name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its tools.
+    pub tools: Vec<ToolDescription>,
+}
+
+/// What a component says of one of its tools.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ToolDescription {
+    /// The name by which it knows it.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// JSON Schema of its arguments, as text.
+    pub input_schema: String,
+}
+
+impl Sandbox {
+    /// Asks an installed component what it is. Dropping the future ends it.
+    ///
+    /// # Errors
+    /// `internal` for one that is not installed, `trap` for one that breaks off, `timeout` for one that does not answer.
+    pub async fn describe(&self, linked: &Digest) -> Result<Description, Error> {
+        let component =
+            self.ready(linked).ok_or_else(|| Error::internal(Step::Sandbox, "the component is not installed"))?;
+        let limits = Limits::of(&LimitsManifest::default(), Some(TIME), &self.ceiling);
+        let deadline = Instant::now() + TIME;
+        let _tick = self.ticking.hold();
+        let reach = self.no_reach(deadline);
+        let broken = |error: wasmtime::Error| {
+            Error::new(Step::Sandbox, Kind::Trap, "the component breaks off when it is asked what it is")
+                .log(format!("{error:#}"))
+        };
+        let mut store = attempt::store(self, reach, &limits, deadline, None, None).map_err(broken)?;
+        let asking = async {
+            let instance = component.pre.instantiate_async(&mut store).await?;
+            instance.hermes_tool_tool_execution().call_describe(&mut store).await
+        };
+        let described = tokio::time::timeout_at(deadline.into(), asking).await;
+        let said = described
+            .map_err(|_| Error::new(Step::Sandbox, Kind::Timeout, "the component does not say what it is"))?
+            .map_err(broken)?;
+        let tool = |tool: super::wit::ToolDescription| ToolDescription {
+            name: excerpt(&tool.name, 200),
+            description: excerpt(&tool.description, 8192),
+            input_schema: tool.input_schema,
+        };
+        Ok(Description {
+            name: excerpt(&said.name, 200),
+            version: excerpt(&said.version, 200),
+            tools: said.tools.into_iter().map(tool).collect(),
+        })
+    }
+}

@@ -1,0 +1,395 @@
+//! Which inputs break a component? Inputs are made from its schemas and run through all seven steps in a world that is
+//! not kind: an empty or a read-only workspace, a clock at its ends, little fuel. What must never happen is judged, the
+//! input that makes it happen is made small, and kept, so that the next run begins with it.
+
+use crate::corpus::{keep, read_corpus};
+use crate::generate::{Manner, Random, arguments};
+use crate::plugin::Plugin;
+use crate::{Bench, NOW_MS, Setting, shrink};
+use hermes_runtime::envelope::Envelope;
+use hermes_runtime::error::{Kind, Step};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What must never happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Oracle {
+    /// The component breaks off.
+    Trap,
+    /// It does not end within its time.
+    Hang,
+    /// It uses more fuel than its manifest gives it.
+    Fuel,
+    /// It uses more memory than its manifest gives it.
+    Memory,
+    /// It recurses until the stack is full.
+    Stack,
+    /// It returns, logs or asks more than it may.
+    Limit,
+    /// What it returns is not what it declares, or is no JSON where it says so.
+    Output,
+    /// It reaches for something outside what was granted.
+    OutsideGrant,
+    /// The same input with the same clock and randomness gives another result.
+    Nondeterminism,
+    /// Each of many equal calls needs more than the one before, or leaves more behind.
+    Leak,
+}
+
+impl Oracle {
+    /// Its name, as it is printed and kept.
+    pub fn name(self) -> &'static str {
+        match self {
+            Oracle::Trap => "trap",
+            Oracle::Hang => "hang",
+            Oracle::Fuel => "fuel",
+            Oracle::Memory => "memory",
+            Oracle::Stack => "stack",
+            Oracle::Limit => "limit",
+            Oracle::Output => "output",
+            Oracle::OutsideGrant => "outside_grant",
+            Oracle::Nondeterminism => "nondeterminism",
+            Oracle::Leak => "leak",
+        }
+    }
+}
+
+/// The world that an input runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum World {
+    /// Some files, readable and writable.
+    Kind,
+    /// Nothing in the workspace.
+    Empty,
+    /// A workspace that cannot be changed.
+    ReadOnly,
+    /// A clock at the beginning of its time, and other randomness.
+    Past,
+    /// A clock far ahead.
+    Future,
+}
+
+const WORLDS: [World; 5] = [World::Kind, World::Empty, World::ReadOnly, World::Past, World::Future];
+
+/// An input that makes something happen that must not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What happened.
+    pub oracle: Oracle,
+    /// Which tool was called.
+    pub tool: String,
+    /// With which arguments, made as small as possible.
+    pub args: Value,
+    /// In which world.
+    pub world: World,
+    /// One sentence about it.
+    #[serde(default)]
+    pub what: String,
+}
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How long to look.
+    pub time: Duration,
+    /// At most so many calls; with this and a seed a run is the same every time.
+    pub calls: u64,
+    /// So many findings are enough.
+    pub enough: usize,
+    /// From which all inputs follow.
+    pub seed: u64,
+    /// Where findings are kept; its inputs are tried first.
+    pub corpus: Option<PathBuf>,
+    /// Inputs that are tried after those: arguments of real calls, by tool.
+    pub seeds: Vec<(String, Value)>,
+    /// Where compiled components are kept between runs.
+    pub cache: Option<PathBuf>,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            time: Duration::from_secs(10),
+            calls: u64::MAX,
+            enough: usize::MAX,
+            seed: 1,
+            corpus: None,
+            seeds: Vec::new(),
+            cache: None,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Calls that were made.
+    pub calls: u64,
+    /// Calls whose arguments the tool's schema took.
+    pub accepted: u64,
+    /// What was found: at most one finding for each tool and oracle.
+    pub findings: Vec<Finding>,
+}
+
+/// How often an input is repeated to see whether something grows.
+const REPEATS: usize = 6;
+/// One input of so many is repeated.
+const REPEAT_ONE_IN: u64 = 8;
+
+/// Looks for inputs that break a plugin.
+///
+/// # Errors
+/// The plugin cannot be loaded, or the corpus not be read.
+pub fn fuzz(plugin: &Plugin, plan: &Plan) -> Result<Report, String> {
+    let end = Instant::now() + plan.time;
+    let tools = plugin.tools()?;
+    let mut tryer = Tryer::new(plugin, plan)?;
+    let mut report = Report::default();
+    let kept = plan.corpus.as_deref().map(read_corpus).transpose()?.unwrap_or_default();
+    let real = plan.seeds.iter().map(|(tool, args)| (tool.clone(), args.clone(), World::Kind));
+    let first: Vec<_> = kept.into_iter().map(|kept| (kept.tool, kept.args, kept.world)).chain(real).collect();
+    let mut first = first.into_iter();
+    let mut random = Random::new(plan.seed);
+    while Instant::now() < end && report.calls < plan.calls && report.findings.len() < plan.enough {
+        let (tool, args, world) = match first.next() {
+            Some(input) => input,
+            None => made(&tools, &mut random).ok_or("the plugin has no tool")?,
+        };
+        if !tools.iter().any(|(name, _)| *name == tool) {
+            continue;
+        }
+        let thorough = random.below(REPEAT_ONE_IN) == 0;
+        let (found, accepted) = tryer.judge(&tool, &args, world, thorough)?;
+        report.calls = tryer.calls;
+        report.accepted += u64::from(accepted);
+        let Some((oracle, _)) = found else { continue };
+        if report.findings.iter().any(|known| known.tool == tool && known.oracle == oracle) {
+            continue;
+        }
+        let finding = tryer.smallest(Finding { oracle, tool, args, world, what: String::new() }, end)?;
+        if let Some(corpus) = &plan.corpus {
+            keep(corpus, &finding)?;
+        }
+        report.findings.push(finding);
+        report.calls = tryer.calls;
+    }
+    Ok(report)
+}
+
+/// Looks for inputs that break a plugin, for a test: the same every time, and done after so many calls.
+///
+/// # Panics
+/// If there is a finding, or the plugin cannot be loaded.
+pub fn assert_unbroken(plugin: impl AsRef<Path>, calls: u64, seed: u64) {
+    let plugin = Plugin::read(plugin.as_ref()).unwrap_or_else(|why| panic!("{why}"));
+    let plan = Plan { calls, seed, time: Duration::from_secs(3600), ..Plan::default() };
+    let report = fuzz(&plugin, &plan).unwrap_or_else(|why| panic!("{why}"));
+    let found: Vec<String> = report.findings.iter().map(Finding::to_string).collect();
+    assert!(found.is_empty(), "{}", found.join("\n\n"));
+}
+
+/// Whether one input still breaks a plugin as a finding says.
+///
+/// # Errors
+/// The plugin cannot be loaded.
+pub fn replay(plugin: &Plugin, finding: &Finding) -> Result<Option<String>, String> {
+    let mut tryer = Tryer::new(plugin, &Plan::default())?;
+    let (found, _) = tryer.judge(&finding.tool, &finding.args, finding.world, true)?;
+    Ok(found.filter(|(oracle, _)| *oracle == finding.oracle).map(|(_, what)| what))
+}
+
+fn made(tools: &[(String, Value)], random: &mut Random) -> Option<(String, Value, World)> {
+    let (tool, schema) = tools.get(random.below(tools.len() as u64) as usize)?;
+    let manner = match random.below(5) {
+        0 => Manner::NearlyValid,
+        1 | 2 => Manner::Valid,
+        _ => Manner::Hostile,
+    };
+    let world = WORLDS[random.below(2 * WORLDS.len() as u64) as usize % WORLDS.len()];
+    Some((tool.clone(), arguments(schema, manner, random), world))
+}
+
+/// Runs inputs, each on a workspace as it was at first.
+struct Tryer {
+    benches: Vec<(World, Bench)>,
+    calls: u64,
+}
+
+impl Tryer {
+    fn new(plugin: &Plugin, plan: &Plan) -> Result<Tryer, String> {
+        let cache = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let folder = plan.cache.clone().unwrap_or_else(|| cache.path().to_owned());
+        let mut benches = Vec::new();
+        for world in WORLDS {
+            let setting = Setting::new(plugin.clone())?.cache(&folder);
+            let setting = match world {
+                World::Kind | World::Empty => setting,
+                World::ReadOnly => setting.read_only(),
+                World::Past => setting.now_ms(0).seed([0; 32]),
+                World::Future => setting.now_ms(NOW_MS + (500 * 365 * 24 * 3600 * 1000)),
+            };
+            benches.push((world, setting.start()?));
+        }
+        Ok(Tryer { benches, calls: 0 })
+    }
+
+    fn run(&mut self, tool: &str, args: &Value, world: World, fresh: bool) -> Result<Envelope, String> {
+        let (_, bench) = self.benches.iter().find(|(known, _)| *known == world).ok_or("no such world")?;
+        if fresh {
+            furnish(&bench.workspace(), world).map_err(|error| format!("the workspace cannot be made: {error}"))?;
+        }
+        self.calls += 1;
+        Ok(bench.quick(tool, args.clone()))
+    }
+
+    /// What an input makes happen, and whether the tool's schema takes it.
+    fn judge(
+        &mut self,
+        tool: &str,
+        args: &Value,
+        world: World,
+        thorough: bool,
+    ) -> Result<(Option<(Oracle, String)>, bool), String> {
+        let first = self.run(tool, args, world, true)?;
+        let ran = first.error.as_ref().is_none_or(|error| error.step >= Step::Sandbox);
+        if let Some(found) = broken(&first, args) {
+            return Ok((Some(found), ran));
+        }
+        if !ran {
+            return Ok((None, false));
+        }
+        let again = self.run(tool, args, world, true)?;
+        if let Some(what) = difference(&first, &again) {
+            return Ok((Some((Oracle::Nondeterminism, what)), true));
+        }
+        if thorough && let Some(what) = self.growth(tool, args, world)? {
+            return Ok((Some((Oracle::Leak, what)), true));
+        }
+        Ok((None, true))
+    }
+
+    /// Whether each of some equal calls leaves more behind than the one before.
+    fn growth(&mut self, tool: &str, args: &Value, world: World) -> Result<Option<String>, String> {
+        let mut left = Vec::new();
+        for repeat in 0..REPEATS {
+            self.run(tool, args, world, repeat == 0)?;
+            let (_, bench) = self.benches.iter().find(|(known, _)| *known == world).ok_or("no such world")?;
+            left.push(entries(&bench.workspace()));
+        }
+        let grows = left.windows(2).all(|pair| pair[1] > pair[0]);
+        Ok(grows.then(|| format!("{REPEATS} equal calls leave {left:?} entries in the workspace")))
+    }
+
+    /// A finding with the smallest arguments for which it still holds.
+    fn smallest(&mut self, mut finding: Finding, end: Instant) -> Result<Finding, String> {
+        // Time is kept for making a find small even if it is made at the end.
+        let end = end.max(Instant::now() + Duration::from_secs(5));
+        let thorough = finding.oracle == Oracle::Leak;
+        let args = finding.args.clone();
+        finding.args = shrink::smallest(args, |smaller| {
+            if Instant::now() > end {
+                return Ok(false);
+            }
+            let (found, _) = self.judge(&finding.tool, smaller, finding.world, thorough)?;
+            Ok(found.is_some_and(|(oracle, _)| oracle == finding.oracle))
+        })?;
+        let (found, _) = self.judge(&finding.tool, &finding.args, finding.world, thorough)?;
+        finding.what = found.map(|(_, what)| what).unwrap_or_else(|| "it did not happen again".into());
+        Ok(finding)
+    }
+}
+
+/// What must not be, in one answer.
+fn broken(envelope: &Envelope, args: &Value) -> Option<(Oracle, String)> {
+    let undeclared = envelope.metadata.warnings.iter().find(|warning| {
+        warning.contains("the tool declares") || warning.contains("is no JSON") || warning.contains("says it is JSON")
+    });
+    if let Some(warning) = undeclared {
+        return Some((Oracle::Output, warning.clone()));
+    }
+    let error = envelope.error.as_ref()?;
+    let oracle = match error.kind {
+        Kind::Trap => Oracle::Trap,
+        Kind::Timeout | Kind::AttemptTimeout if error.step == Step::Sandbox && error.reason.is_none() => Oracle::Hang,
+        Kind::OutOfFuel => Oracle::Fuel,
+        Kind::OutOfMemory => Oracle::Memory,
+        Kind::StackOverflow => Oracle::Stack,
+        Kind::TableLimit
+        | Kind::InstanceLimit
+        | Kind::HandleLimit
+        | Kind::HostCallLimit
+        | Kind::OutputLimit
+        | Kind::LogLimit => Oracle::Limit,
+        // What step 3 refuses never reached the component; a refusal by a capability did.
+        Kind::Denied if error.step == Step::Sandbox && error.reason.as_deref() != Some("read_only") => {
+            // A place or host that the arguments name was the caller's wish, not the component's.
+            let named = error
+                .message
+                .split('`')
+                .skip(1)
+                .step_by(2)
+                .any(|named| !named.is_empty() && args.to_string().contains(named));
+            if named {
+                return None;
+            }
+            Oracle::OutsideGrant
+        }
+        Kind::Internal => return Some((Oracle::Trap, format!("the runtime itself failed: {error}"))),
+        _ => return None,
+    };
+    let insides = error.log.as_deref().map(|log| format!("\n{log}")).unwrap_or_default();
+    Some((oracle, format!("{error}{insides}")))
+}
+
+fn difference(first: &Envelope, again: &Envelope) -> Option<String> {
+    let facts = |envelope: &Envelope| {
+        let error = envelope.error.as_ref().map(|error| (error.kind, error.reason.clone(), error.message.clone()));
+        (envelope.data.clone(), error)
+    };
+    let (first, again) = (facts(first), facts(again));
+    (first != again).then(|| format!("first {first:?}, then {again:?}").chars().take(600).collect())
+}
+
+/// Makes the workspace what it is at first.
+fn furnish(folder: &Path, world: World) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() && !path.is_symlink() { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
+    }
+    if world == World::Empty {
+        return Ok(());
+    }
+    std::fs::create_dir(folder.join("sub"))?;
+    let bytes: Vec<u8> = (0..=255).collect();
+    let files: [(&str, &[u8]); 5] = [
+        ("a.txt", b"one\ntwo\nthree\n"),
+        ("empty", b""),
+        ("binary", &bytes),
+        ("sub/b.json", b"{\"n\": 1, \"list\": [1, 2.5, null, \"x\"]}"),
+        ("n\u{308}ame", "\u{feff}ünï\r\ncode".as_bytes()),
+    ];
+    files.into_iter().try_for_each(|(name, content)| std::fs::write(folder.join(name), content))
+}
+
+fn entries(folder: &Path) -> usize {
+    let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    inside.map(|entry| 1 + if entry.path().is_dir() { entries(&entry.path()) } else { 0 }).sum()
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let world = serde_json::to_value(self.world).unwrap_or_default();
+        write!(
+            f,
+            "{}: tool `{}`, world {world}\n  input: {}\n  {}",
+            self.oracle.name(),
+            self.tool,
+            self.args,
+            self.what
+        )
+    }
+}
