@@ -20,8 +20,49 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     code.push(']');
-    std::fs::write(Path::new(&std::env::var("OUT_DIR")?).join("plugins.rs"), code)?;
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    std::fs::write(out.join("plugins.rs"), code)?;
+    std::fs::write(out.join("template.rs"), template(&sources.join(".."), &components)?)?;
     Ok(())
+}
+
+/// The files of a new plugin: the template, the SDK, the contract, and what they are made of.
+fn template(project: &Path, components: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    let mut code = String::from("&[\n");
+    let mut add = |from: &Path, to: &str| -> Result<(), Box<dyn std::error::Error>> {
+        println!("cargo:rerun-if-changed={}", from.display());
+        for file in files(from)? {
+            let name = file.strip_prefix(from)?.display().to_string();
+            let is_test = to == "sdk/rust" && name.starts_with("tests/");
+            if !is_test && name != "Cargo.lock" {
+                let name = if to.is_empty() { name } else { format!("{to}/{name}") };
+                writeln!(code, "    ({name:?}, include_bytes!({file:?})),")?;
+            }
+        }
+        Ok(())
+    };
+    add(&project.join("sdk/templates/rust"), "")?;
+    add(&project.join("sdk/rust"), "sdk/rust")?;
+    add(&project.join("wit"), "wit")?;
+    if components.join("vendor").is_dir() {
+        add(&components.join("vendor"), "vendor")?;
+    }
+    code.push(']');
+    Ok(code)
+}
+
+/// All files beneath a folder.
+fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for path in sorted(folder)? {
+        match path.is_dir() {
+            // Cargo marks its own folder.
+            true if path.join("CACHEDIR.TAG").is_file() => {}
+            true => found.extend(files(&path)?),
+            false => found.push(path),
+        }
+    }
+    Ok(found)
 }
 
 fn components_folder() -> PathBuf {

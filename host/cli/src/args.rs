@@ -1,5 +1,6 @@
 //! What can be said on the command line?
 
+use crate::author::AuthorCommand;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use hermes_runtime::config::Origin;
@@ -121,7 +122,7 @@ pub(crate) enum Command {
     /// See which tools there are
     #[command(subcommand)]
     Tools(ToolsCommand),
-    /// See what plugins are made of
+    /// See what plugins are made of; write, build, test, fuzz, pack and install plugins
     #[command(subcommand)]
     Plugin(PluginCommand),
     /// See what the records say about the use of tools
@@ -279,6 +280,8 @@ pub(crate) enum PluginCommand {
         /// A plugin's folder, a component's file, or the name of a built-in adapter
         plugin: PathBuf,
     },
+    #[command(flatten)]
+    Author(AuthorCommand),
 }
 
 #[derive(Debug, Subcommand)]

@@ -5,6 +5,7 @@
 
 mod args;
 mod audit;
+mod author;
 mod call;
 mod client;
 mod configuration;

@@ -15,6 +15,7 @@ const LARGEST: u64 = 64 << 20;
 pub(crate) fn run(arguments: &Arguments, command: &PluginCommand) -> Result<u8, Failure> {
     match command {
         PluginCommand::Inspect { plugin } => inspect_one(plugin, arguments.output.format()),
+        PluginCommand::Author(command) => crate::author::run(arguments, command),
     }
 }
 
