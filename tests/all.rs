@@ -8,6 +8,7 @@
 mod support;
 
 mod arguments;
+mod audit;
 mod browser;
 mod command;
 mod command_files;
@@ -24,11 +25,11 @@ mod gateway;
 mod hostile;
 mod install;
 mod leaks;
-mod learning;
 mod limits;
 mod manifests;
 mod outbound;
 mod policies;
+mod power;
 mod processes;
 mod production_database;
 mod programs;
@@ -38,4 +39,6 @@ mod relevance;
 mod renaming;
 mod retry;
 mod scenario;
+mod secrets;
 mod tidy;
+mod trajectory;

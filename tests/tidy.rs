@@ -25,21 +25,25 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("sandbox/install.rs", "keeps compiled components"),
     ("sandbox/helper.rs", "looks which program this is"),
     ("journal.rs", "the records"),
-    ("injection/audit.rs", "reads the records"),
+    ("injection/audit/", "reads the records"),
+    ("injection/feedback.rs", "keeps fitted weights"),
+    ("injection/recovery.rs", "keeps its tables in the journal's transactions"),
+    ("injection/trajectory.rs", "keeps its tables in the journal's transactions"),
+    ("artifact.rs", "keeps whole results of which a part was shown"),
+    ("key.rs", "keeps the runtime's own keys"),
     ("config.rs", "reads the configuration"),
     ("document.rs", "reads files that people wrote"),
     ("registry/admin.rs", "reads manifests"),
     ("registry/statistics.rs", "keeps its tables in the journal's transactions"),
     ("registry/limit.rs", "keeps its tables in the journal's transactions"),
     ("adapter/plugin.rs", "reads plugins"),
-    ("validation/learning.rs", "reads and writes its tables, with connections of the journal"),
 ];
 
 /// Kinds of failure without a test, each with its reason.
 const UNTESTED: &[(&str, &str)] = &[("Internal", "a fault of the runtime that no input is known to cause")];
 
 /// The files that put the steps together.
-const SPINE: &[&str] = &["lib.rs", "dispatch.rs", "toolbox.rs", "built_in.rs"];
+const SPINE: &[&str] = &["lib.rs", "dispatch.rs", "toolbox.rs", "built_in.rs", "showing.rs"];
 
 /// Files that name programs of the machine, after which a tool may be called.
 const PROGRAMS: &[&str] = &["host/runtime/src/permission/target/command.rs"];

@@ -125,12 +125,15 @@ pub(crate) enum Command {
     /// See what plugins are made of; write, build, test, fuzz, pack and install plugins
     #[command(subcommand)]
     Plugin(PluginCommand),
-    /// See what the records say about the use of tools
-    #[command(subcommand)]
-    Stats(StatsCommand),
     /// Read and check the journal
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// See what happened in a session, and export it
+    #[command(subcommand)]
+    Trajectory(TrajectoryCommand),
+    /// See what of cut results was used, and fit to it what is shown
+    #[command(subcommand)]
+    Results(ResultsCommand),
     /// See the settings in force
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -257,20 +260,6 @@ pub(crate) enum ToolsCommand {
         /// Its name or alias
         tool: String,
     },
-    /// Show the forms of one tool's arguments that went well, the most frequent first
-    Template {
-        /// Its name or alias
-        tool: String,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum StatsCommand {
-    /// List the mistakes that are made with arguments, the most frequent first
-    Arguments {
-        /// Only those of one tool
-        tool: Option<String>,
-    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -297,8 +286,89 @@ pub(crate) enum AuditCommand {
         /// Its id, or the beginning of it
         call_id: String,
     },
+    /// List the last incidents: what of high risk was refused, and what nobody knows the outcome of
+    Incidents {
+        /// How many
+        #[arg(long, short = 'n', default_value_t = 20)]
+        limit: u32,
+    },
     /// Check that no record was changed, added or taken away
-    Verify,
+    Verify {
+        /// Check an export instead of the journal
+        #[arg(long, value_name = "FILE")]
+        export: Option<PathBuf>,
+        /// Check also that what this checkpoint saw is still there
+        #[arg(long, value_name = "FILE")]
+        checkpoint: Option<PathBuf>,
+    },
+    /// Write the whole journal, one record a line, for somebody who checks it elsewhere
+    Export {
+        /// The file to write, or `-` for standard output
+        #[arg(default_value = "-")]
+        file: PathBuf,
+    },
+    /// Print the signed end of the journal, to be kept elsewhere
+    Checkpoint,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrajectoryCommand {
+    /// List the last sessions, the newest last
+    List {
+        /// How many
+        #[arg(long, short = 'n', default_value_t = 20)]
+        limit: u32,
+    },
+    /// Show the calls of one session in order
+    Show {
+        /// Its name, or the beginning of it
+        session: String,
+    },
+    /// Export a session, masked as it was recorded
+    Export {
+        /// Its name, or the beginning of it
+        session: String,
+        /// In which form
+        #[arg(long = "as", value_enum, default_value = "rl")]
+        form: ExportForm,
+    },
+    /// Answer calls as a recorded session did, without running any tool, and report the first divergence
+    Replay {
+        /// Its name, or the beginning of it
+        session: String,
+        /// The calls, one `{"tool": …, "args": {…}}` a line, or `-` for standard input; those of the session itself
+        /// if left out
+        #[arg(long, value_name = "FILE")]
+        calls: Option<PathBuf>,
+    },
+    /// Show what a session has learnt, one line a call
+    Memory {
+        /// Its name, or the beginning of it
+        session: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ResultsCommand {
+    /// Show what of cut results the next calls used
+    Stats,
+    /// Fit the weights of relevance to what was used, and show recall before and after on results that were held out
+    Tune {
+        /// Only show what it would come to
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Take the last fit back
+    Undo,
+}
+
+/// The form of an exported session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportForm {
+    /// One line a call, with reward signals
+    Rl,
+    /// One chat with tools
+    Chat,
 }
 
 #[derive(Debug, Subcommand)]

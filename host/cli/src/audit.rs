@@ -4,26 +4,85 @@ use crate::args::{Arguments, AuditCommand, Format};
 use crate::failure::Failure;
 use crate::terminal::printable_lines;
 use crate::{output, setup};
-use hermes_runtime::injection::audit::{Entry, Reader, Verification};
+use hermes_runtime::injection::audit::{self, Entry, Reader, Verification};
+use hermes_runtime::record::Record;
+use hermes_runtime::signed::SignedHead;
+use std::path::Path;
 
 /// What the process exits with when the chain is broken.
 const BROKEN: u8 = 10;
 
 pub(crate) fn run(arguments: &Arguments, command: &AuditCommand) -> Result<u8, Failure> {
+    if let AuditCommand::Verify { export: Some(file), checkpoint } = command {
+        return verify_export(file, checkpoint.as_deref(), arguments.output.format());
+    }
     let reader = Reader::open(&setup::state_dir(arguments)?)?;
     let format = arguments.output.format();
     match command {
         AuditCommand::List { limit } => list(&reader, *limit, format),
         AuditCommand::Show { call_id } => show(&reader, call_id, format),
-        AuditCommand::Verify => verify(&reader.verify()?, format),
+        AuditCommand::Incidents { limit } => print(reader.incidents(*limit)?, format),
+        AuditCommand::Verify { checkpoint, .. } => {
+            verify(&reader.verify_against(read_checkpoint(checkpoint.as_deref())?.as_ref())?, format)
+        }
+        AuditCommand::Export { file } => export(&reader, file),
+        AuditCommand::Checkpoint => match reader.head()? {
+            Some(head) => {
+                output::document(&head, Format::Ndjson);
+                Ok(0)
+            }
+            None => Err(Failure::unavailable("nothing is signed yet; the first call does it")),
+        },
     }
 }
 
+/// Checks an export, for which no journal is needed.
+fn verify_export(file: &Path, checkpoint: Option<&Path>, format: Format) -> Result<u8, Failure> {
+    let open = std::fs::File::open(file)
+        .map_err(|error| Failure::usage(format!("`{}` cannot be opened: {error}", file.display())))?;
+    let checkpoint = read_checkpoint(checkpoint)?;
+    match audit::export::verify(std::io::BufReader::new(open), checkpoint.as_ref()) {
+        Ok(verification) => verify(&verification, format),
+        Err(error) => Err(Failure { exit: BROKEN, ..Failure::usage(error.to_string()) }),
+    }
+}
+
+fn read_checkpoint(file: Option<&Path>) -> Result<Option<SignedHead>, Failure> {
+    let Some(file) = file else { return Ok(None) };
+    let wrong = |why: String| Failure::usage(format!("`{}` is no checkpoint: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    serde_json::from_str(&text).map(Some).map_err(|error| wrong(error.to_string()))
+}
+
+fn export(reader: &Reader, file: &Path) -> Result<u8, Failure> {
+    let failed = |error: audit::export::ExportError| match error {
+        audit::export::ExportError::Journal(error) => Failure::from(error),
+        error => Failure::unavailable(error.to_string()),
+    };
+    if file == Path::new("-") {
+        reader.export(&mut std::io::stdout().lock()).map_err(failed)?;
+        return Ok(0);
+    }
+    let made = std::fs::File::create_new(file)
+        .map_err(|error| Failure::usage(format!("`{}` cannot be written: {error}", file.display())))?;
+    let mut out = std::io::BufWriter::new(made);
+    let records = reader.export(&mut out).map_err(failed)?;
+    out.into_inner()
+        .map_err(|error| error.into_error())
+        .and_then(|file| file.sync_all())
+        .map_err(|error| Failure::unavailable(format!("`{}` cannot be written: {error}", file.display())))?;
+    output::line(&format!("{records} records in `{}`", file.display()));
+    Ok(0)
+}
+
 fn list(reader: &Reader, limit: u32, format: Format) -> Result<u8, Failure> {
-    let mut entries = reader.list(limit)?;
+    print(reader.list(limit)?, format)
+}
+
+fn print(mut entries: Vec<Entry>, format: Format) -> Result<u8, Failure> {
     entries.reverse();
     match format {
-        Format::Text => entries.iter().for_each(|entry| output::line(&printable_lines(&one_line(entry)))),
+        Format::Text => entries.iter().for_each(|entry| output::line(&printable_lines(&one_line(&entry.record)))),
         Format::Json => output::document(&entries, format),
         Format::Ndjson => entries.iter().for_each(|entry| output::document(entry, format)),
     }
@@ -31,8 +90,7 @@ fn list(reader: &Reader, limit: u32, format: Format) -> Result<u8, Failure> {
 }
 
 /// `2026-03-01T10:00:00Z 01J… [PERMISSION_DENIED] role=Builder tool=deploy layer=1`.
-fn one_line(entry: &Entry) -> String {
-    let record = &entry.record;
+pub(crate) fn one_line(record: &Record) -> String {
     let outcome = match &record.error {
         None => "OK".to_owned(),
         Some(error) => format!("{}_{}", error.step.name(), error.kind.name()).to_uppercase(),
@@ -58,7 +116,7 @@ fn one_line(entry: &Entry) -> String {
     line
 }
 
-fn time(ms: u64) -> String {
+pub(crate) fn time(ms: u64) -> String {
     let timestamp = jiff::Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(i64::MAX));
     timestamp.map(|timestamp| format!("{timestamp:.3}")).unwrap_or_default()
 }
@@ -86,7 +144,7 @@ fn show(reader: &Reader, prefix: &str, format: Format) -> Result<u8, Failure> {
 fn show_text(entry: &Entry) {
     let record = &entry.record;
     output::line(&format!("record {} · {:?} · {}", entry.seq, record.kind, entry.hash).to_lowercase());
-    output::line(&printable_lines(&one_line(entry)));
+    output::line(&printable_lines(&one_line(&entry.record)));
     for step in &record.steps {
         let reason = step.reason.as_ref().map(|reason| format!(" · {reason}")).unwrap_or_default();
         output::line(&format!(
@@ -130,7 +188,13 @@ fn verify(verification: &Verification, format: Format) -> Result<u8, Failure> {
         Format::Text => {
             match &verification.broken {
                 None => {
-                    output::line(&format!("{} records, unbroken; head {}", verification.records, verification.head))
+                    let signed = verification.signed_by.as_ref().map(|key| format!(", signed by {key}"));
+                    output::line(&format!(
+                        "{} records, unbroken; head {}{}",
+                        verification.records,
+                        verification.head,
+                        signed.unwrap_or_default()
+                    ))
                 }
                 Some((seq, why)) => output::line(&format!("record {seq} is not what was written: {why}")),
             }

@@ -61,6 +61,10 @@ impl From<StartError> for Failure {
 
 impl From<AuditError> for Failure {
     fn from(error: AuditError) -> Failure {
-        Failure::unavailable(error.to_string())
+        match error {
+            // A journal that holds what no runtime wrote is what verification fails on.
+            AuditError::Damaged { .. } => Failure { exit: 10, ..Failure::unavailable(error.to_string()) },
+            AuditError::Missing(_) | AuditError::Unreadable { .. } => Failure::unavailable(error.to_string()),
+        }
     }
 }

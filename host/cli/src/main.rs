@@ -12,17 +12,17 @@ mod configuration;
 mod doctor;
 mod failure;
 mod identity;
-mod learning;
 mod log;
 mod output;
 mod plugin;
+mod results;
 mod run;
 mod serve;
 mod setup;
-mod stats;
 mod terminal;
 mod token;
 mod tools;
+mod trajectory;
 mod trust;
 
 use args::{Arguments, ClientCommand, Command};
@@ -62,8 +62,9 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Command::Client(ClientCommand::Add(command)) => client::add(arguments, command),
         Command::Tools(command) => on_runtime(tools::run(arguments, command)),
         Command::Plugin(command) => plugin::run(arguments, command),
-        Command::Stats(command) => on_runtime(stats::run(arguments, command)),
         Command::Audit(command) => audit::run(arguments, command),
+        Command::Trajectory(command) => trajectory::run(arguments, command),
+        Command::Results(command) => results::run(arguments, command),
         Command::Config(command) => configuration::run(arguments, command),
         Command::Trust(command) => trust::run(arguments, command),
         Command::Doctor => on_runtime(doctor::run(arguments)),

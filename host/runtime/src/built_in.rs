@@ -6,16 +6,16 @@
 
 use crate::call::Call;
 use crate::dispatch::Runtime;
-use crate::error::Error;
+use crate::error::{Error, Step};
+use crate::injection::{memory, trajectory};
 use crate::registry::discovery;
+use crate::result::read;
 use crate::sandbox::Output;
 use crate::toolbox::Toolbox;
 use serde_json::{Value, json};
 use std::future::Future;
 use std::pin::Pin;
-
-/// Mistakes with a tool's arguments that its description tells.
-const MISTAKES: usize = 5;
+use std::time::Instant;
 
 /// One of the runtime's own tools.
 pub(crate) struct BuiltIn {
@@ -53,19 +53,53 @@ pub(crate) const TOOLS: &[BuiltIn] = &[
     },
     BuiltIn {
         manifest: discovery::DESCRIBE,
-        answer: |runtime, asked| {
-            Box::pin(async move {
-                let role = &asked.call.caller.role;
-                let mut facts = discovery::answer_describe(&asked.toolbox.registry, role, asked.args)?;
-                let name = facts["name"].as_str().unwrap_or_default().to_owned();
-                let mistakes = runtime.argument_mistakes(Some(&name)).await?;
-                facts["templates"] = json!(runtime.argument_templates(&name).await?);
-                facts["frequent_mistakes"] = json!(&mistakes[..mistakes.len().min(MISTAKES)]);
-                Ok(facts)
-            })
+        answer: |_, asked| {
+            let found = discovery::answer_describe(&asked.toolbox.registry, &asked.call.caller.role, asked.args);
+            Box::pin(std::future::ready(found))
         },
     },
+    BuiltIn { manifest: read::MANIFEST, answer: |runtime, asked| Box::pin(read_result(runtime, asked)) },
+    BuiltIn {
+        manifest: memory::SET_TASK,
+        answer: |runtime, asked| {
+            let task = asked.args.get("task").and_then(Value::as_str).unwrap_or_default();
+            runtime.sessions.of(asked.call, Instant::now()).set_task(task);
+            Box::pin(std::future::ready(Ok(json!({ "task": task }))))
+        },
+    },
+    BuiltIn { manifest: memory::WORKING_MEMORY, answer: |runtime, asked| Box::pin(remember(runtime, asked)) },
 ];
+
+/// Reads on in a whole result of this caller.
+async fn read_result(runtime: &Runtime, asked: Asked<'_>) -> Result<Value, Error> {
+    let wanted: read::Asked = serde_json::from_value(asked.args.clone())
+        .map_err(|error| Error::internal(Step::Sandbox, format!("arguments that were valid: {error}")))?;
+    let (artifacts, caller) = (runtime.artifacts.clone(), asked.call.caller.clone());
+    let found = tokio::task::spawn_blocking(move || match artifacts.get(&caller, &wanted.handle) {
+        None => Err(read::unknown(&wanted.handle)),
+        Some(artifact) => read::read(&artifact.data, &wanted).map(|mut facts| {
+            if artifact.untrusted {
+                facts["untrusted"] = true.into();
+            }
+            facts
+        }),
+    });
+    found.await.map_err(|error| Error::internal(Step::Sandbox, error.to_string()))?
+}
+
+/// What this session has done, from its records.
+async fn remember(runtime: &Runtime, asked: Asked<'_>) -> Result<Value, Error> {
+    let last = asked.args.get("last").and_then(Value::as_u64).map_or(memory::MOST, |last| last as usize);
+    let (session, caller) = (asked.call.session.clone(), asked.call.caller.id.clone());
+    // What this session did a moment ago may still be queued.
+    runtime.journal.flush().await;
+    let lines = runtime
+        .journal
+        .read(move |connection| trajectory::memory(connection, &session, Some(&caller), last.min(memory::MOST)))
+        .await?;
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    Ok(json!({ "calls": lines.len(), "lines": lines }))
+}
 
 /// Answers a call of a built-in tool, by its place in the table.
 pub(crate) async fn answer(place: usize, runtime: &Runtime, asked: Asked<'_>) -> Result<Output, Error> {

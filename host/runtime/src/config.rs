@@ -41,6 +41,9 @@ pub struct Config {
     pub ceiling: Ceiling,
     /// How results are shaped.
     pub result: ResultSettings,
+    /// Secrets of an embedding program, which are masked in whatever form they come back. Shown nowhere.
+    #[serde(skip)]
+    pub masked: Vec<String>,
     /// How people are asked.
     pub approval: ApprovalSettings,
     /// What programs of the machine get.
@@ -149,6 +152,7 @@ impl Config {
             situations: Situations::default(),
             ceiling: Ceiling::default(),
             result: ResultSettings::default(),
+            masked: Vec::new(),
             approval: ApprovalSettings::default(),
             process: ProcessSettings::default(),
             install: InstallSettings::default(),
@@ -236,6 +240,18 @@ impl Config {
             }
         }
         places
+    }
+
+    /// Masks a secret in results and records, in whatever form it comes back.
+    pub fn mask(mut self, secret: impl Into<String>) -> Config {
+        self.masked.push(secret.into());
+        self
+    }
+
+    /// Every secret that is known: those of an embedding program and those of the environment.
+    pub(crate) fn known_secrets(&self) -> Vec<String> {
+        let of_environment = self.result.mask_environment.iter().filter_map(|name| std::env::var(name).ok());
+        self.masked.iter().cloned().chain(of_environment).collect()
     }
 
     /// Adds a folder of plugins.
@@ -399,6 +415,14 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
         let known = config.result.budget_tokens;
         let lowest = known.into_iter().chain(result.budget_tokens).min();
         config.result.budget_tokens = if project { lowest } else { result.budget_tokens.or(known) };
+        config.result.mask_environment.extend(result.mask_environment);
+        if !project {
+            let known = &mut config.result;
+            known.mask = result.mask.or(known.mask);
+            known.record_bytes = result.record_bytes.or(known.record_bytes);
+            known.keep_days = result.keep_days.or(known.keep_days);
+            known.keep_mb = result.keep_mb.or(known.keep_mb);
+        }
     }
     for (tool, completion) in file.tools {
         complete(config.completions.entry(tool).or_default(), completion);

@@ -2,50 +2,56 @@
 
 use crate::adapter::plugin::Embedded;
 use crate::adapter::{self, Adapter, Route};
+use crate::artifact::Artifacts;
 use crate::built_in::{self, Asked};
 use crate::call::{Call, Caller};
 use crate::config::Config;
 use crate::document::Faults;
 use crate::envelope::{Metadata, RiskNote};
 use crate::error::{Error, Step};
-use crate::injection::{self, Ending, Injection};
+use crate::injection::audit::incident;
+use crate::injection::session::Sessions;
+use crate::injection::{self, Ending, Injection, feedback, recovery, trajectory};
 use crate::journal::{Journal, OpenError, Projection};
 use crate::permission::approval::Approver;
 use crate::permission::target::path::Places;
 use crate::permission::{self, Authority};
-use crate::record::Facts;
+use crate::record::{Event, Facts};
 use crate::registry::discovery::Qualities;
 use crate::registry::limit::{self, Limiter, Limits};
 use crate::registry::running::Backend;
 use crate::registry::statistics::{self, By, Use};
 use crate::registry::{self, Tool};
 use crate::result::relevance::Weights;
-use crate::result::truncate::Measure;
-use crate::result::{self, Shaped};
+use crate::result::secret::Masks;
 use crate::sandbox::install::Installing;
-use crate::sandbox::{self, Execution, Run, Sandbox};
+use crate::sandbox::{self, Run, Sandbox};
+use crate::showing;
 use crate::toolbox::{self, Toolbox};
 use crate::trail::{Trail, TrailStart};
-use crate::validation::learning;
 use crate::{unwind, validation};
 use serde_json::Value;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 /// The only way from an agent to the world. Lifetime: the process, or as long as its embedder wants.
 pub struct Runtime {
-    config: Config,
+    pub(crate) config: Config,
     toolbox: RwLock<Arc<Toolbox>>,
     places: Places,
     sandbox: Sandbox,
-    journal: Journal,
+    pub(crate) journal: Journal,
     approver: Option<Arc<dyn Approver>>,
-    weights: Weights,
+    pub(crate) weights: Weights,
     limits: Limits,
+    pub(crate) masks: Arc<Masks>,
+    pub(crate) artifacts: Artifacts,
+    pub(crate) sessions: Sessions,
 }
 
 /// What the steps keep beside the records.
-const PROJECTIONS: &[Projection] = &[statistics::PROJECTION, limit::PROJECTION, learning::PROJECTION];
+const PROJECTIONS: &[Projection] =
+    &[statistics::PROJECTION, limit::PROJECTION, trajectory::PROJECTION, recovery::PROJECTION, incident::PROJECTION];
 
 /// Why a runtime could not start. A plugin or manifest that is wrong is no such reason; see [`Toolbox::faults`].
 #[derive(Debug, thiserror::Error)]
@@ -62,9 +68,9 @@ pub enum StartError {
 }
 
 /// How a call failed, with what there was of its result.
-struct Failed {
-    error: Error,
-    data: Value,
+pub(crate) struct Failed {
+    pub(crate) error: Error,
+    pub(crate) data: Value,
 }
 
 impl From<Error> for Failed {
@@ -97,19 +103,20 @@ impl Runtime {
             Ok(ended) => ended,
             Err(panic) => Err(trail.panicked(panic).into()),
         };
+        let args = trail.args.take();
         // What a person or a rule refused above LOW is as durable as what ran.
         durable |= trail.facts.risk_level.as_ref().is_some_and(|level| level != "low") || trail.facts.layer == Some(3);
         metadata.tool = trail.facts.tool.to_string();
         metadata.risk = risk_note(&trail.facts);
         let ending = match ended {
-            Ok(data) => Ending { data, error: None, durable },
+            Ok(data) => Ending { keep: self.keeps(&args, &data), data, error: None, durable },
             Err(Failed { mut error, data }) => {
                 // What may have had its effect is not simply repeated.
                 error.retryable &= !durable || metadata.attempts == 0;
-                Ending { data, error: Some(error), durable }
+                Ending { keep: self.keeps(&args, &data), data, error: Some(error), durable }
             }
         };
-        injection::inject(trail, ending, metadata).await
+        injection::inject(trail, ending, metadata, &self.masks).await
     }
 
     async fn steps(
@@ -128,17 +135,24 @@ impl Runtime {
         describe_tool(tool, trail, metadata);
         let Route { adapter, backend } = trail.step(Step::Adapter, adapter::route(&toolbox.adapters, tool))?;
         describe_adapter(adapter, backend, trail, metadata);
+        metadata.untrusted = showing::comes_from_outside(tool, adapter);
         let longest = Duration::from_millis(self.config.ceiling.timeout_ms);
-        let preview = || validation::judge(tool, &call.args, longest);
+        let session = self.sessions.of(call, Instant::now());
+        let preview = || {
+            let judged = validation::judge(tool, &call.args, longest)?;
+            self.refuse_unseen(tool, &judged, &session)?;
+            Ok(judged)
+        };
         let authority = self.authority(&toolbox, &trail.call_id())?;
         let permitted = permission::permit(call, tool, adapter, &authority, preview, &mut trail.facts).await;
         authority.limiter.note(tool, &call.caller.id, permitted.as_ref().err());
         let (grant, judged) = trail.step(Step::Permission, permitted)?;
         metadata.repairs = judged.repairs.to_vec();
-        let asked = judged.canonical.clone();
-        trail.facts.form = learning::form(tool, &judged);
+        session.note_arguments(&judged.canonical);
+        trail.args = Some(judged.canonical.clone());
         let args = trail.step(Step::Validation, validation::admit(judged, &grant))?;
         *durable = grant.durable();
+        trail.facts.writes = grant.writable();
         if *durable {
             trail.refuse_if_failing()?;
             trail.intent(authority.limiter.again(tool, &call.caller.id).into_iter().collect()).await?;
@@ -149,7 +163,8 @@ impl Runtime {
             Some((place, asked)) => sandbox::answer(grant, &args, tool, built_in::answer(place, self, asked)).await,
             None => sandbox::execute(&self.sandbox, grant, args, run, trail).await,
         };
-        self.shape((call, &asked), tool, backend, execution, trail, metadata)
+        let shaped = self.shape(&session.looks_for(call), (tool, backend), execution, trail, metadata);
+        self.show(call, shaped, &session, trail, metadata)
     }
 
     fn authority<'a>(&'a self, toolbox: &'a Toolbox, call_id: &Arc<str>) -> Result<Authority<'a>, Error> {
@@ -183,36 +198,6 @@ impl Runtime {
             fixed: call.fixed.as_deref(),
         }
     }
-
-    fn shape(
-        &self,
-        (call, asked): (&Call, &str),
-        tool: &Tool,
-        backend: &Backend,
-        execution: Execution,
-        trail: &mut Trail,
-        metadata: &mut Metadata,
-    ) -> Result<Value, Failed> {
-        let Execution { outcome, partial, usage, log, attempts } = execution;
-        metadata.attempts = attempts;
-        metadata.usage = Some(usage);
-        trail.facts.usage = Some(usage);
-        trail.facts.log = log;
-        let budget_tokens = self.config.result.budget_of(tool.budget_tokens);
-        let texts = [call.situation.task.as_deref().unwrap_or(asked)];
-        let measure = Measure { budget_tokens, texts: &texts, weights: &self.weights };
-        match trail.step(Step::Sandbox, outcome) {
-            Ok(output) => {
-                let shaped = result::shape(tool, backend, output, measure);
-                trail.step(Step::Result, Ok(()))?;
-                Ok(note_shape(shaped, metadata))
-            }
-            Err(error) => {
-                let data = partial.map(|output| note_shape(result::shape(tool, backend, output, measure), metadata));
-                Err(Failed { error, data: data.unwrap_or_default() })
-            }
-        }
-    }
 }
 
 fn describe_tool(tool: &Tool, trail: &mut Trail, metadata: &mut Metadata) {
@@ -226,15 +211,6 @@ fn describe_adapter(adapter: &Adapter, backend: &Backend, trail: &mut Trail, met
     trail.facts.backend = Some(backend.key.clone());
     trail.facts.component = Some(adapter.component);
     metadata.adapter = Some(adapter.name.to_string());
-}
-
-fn note_shape(shaped: Shaped, metadata: &mut Metadata) -> Value {
-    let cut_by_component = shaped.data.get("truncated").and_then(Value::as_bool).unwrap_or(false);
-    metadata.truncated = cut_by_component || shaped.truncation.is_some();
-    metadata.truncation = shaped.truncation;
-    metadata.tool_metadata = shaped.tool_metadata;
-    metadata.warnings.extend(shaped.warnings);
-    shaped.data
 }
 
 /// What the caller learns of its risk: the level and the reasons, not the points.
@@ -266,10 +242,20 @@ impl Runtime {
     ) -> Result<Runtime, StartError> {
         let config = config.with_own_places_protected();
         let journal = Journal::open(&config.state_dir, PROJECTIONS)?;
+        let masks = showing::masks(&config)?;
+        let masking = masks.clone();
+        let journal = journal.masking(Arc::new(move |text: &str| masking.masked(text)));
+        let unknown = journal.close_open(recovery::unknown_outcomes)?;
+        if unknown > 0 {
+            tracing::warn!(unknown, "an earlier process ended while calls ran; what came of them is unknown");
+        }
+        let artifacts = Artifacts::beneath(&config.state_dir);
+        artifacts.prune(config.result.keep(), SystemTime::now());
         let (grants, protected) = (config.virtual_grants(), config.virtual_protected());
         let places = Places { grants, protected, hosts: config.browser.grants() };
         let sandbox = Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?;
         let toolbox = RwLock::new(Arc::new(toolbox::load(&config, embedded, &sandbox, watch)?));
+        let weights = feedback::weights(&config.state_dir);
         Ok(Runtime {
             config,
             toolbox,
@@ -277,8 +263,11 @@ impl Runtime {
             sandbox,
             journal,
             approver,
-            weights: Weights::default(),
+            weights,
             limits: Limits::default(),
+            masks,
+            artifacts,
+            sessions: Sessions::new(showing::SESSION_IDLE),
         })
     }
 
@@ -331,16 +320,13 @@ impl Runtime {
         self.sandbox.listens_on(address);
     }
 
-    /// The most frequent mistakes with the arguments of one tool, or of all.
-    pub async fn argument_mistakes(&self, tool: Option<&str>) -> Result<Vec<learning::Mistake>, Error> {
-        let tool = tool.map(str::to_owned);
-        self.journal.read(move |tables| learning::mistakes(tables, tool.as_deref())).await
-    }
-
-    /// The most frequent forms of a tool's arguments that went well.
-    pub async fn argument_templates(&self, tool: &str) -> Result<Vec<learning::Template>, Error> {
-        let tool = tool.to_owned();
-        self.journal.read(move |tables| learning::templates(tables, &tool)).await
+    /// Takes what an embedding program knows about a result: which of its texts were used, and whether it was right.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub async fn report_outcome(&self, call_id: &str, used: &[String], right: bool) -> Result<(), Error> {
+        let details = serde_json::json!({ "call_id": call_id, "used": used, "right": right });
+        self.journal.note(Event::now("result.outcome", "embedder", details), Vec::new()).await
     }
 
     /// Waits until every record of a finished call is on disk; `false` if one could not be written.

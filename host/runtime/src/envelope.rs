@@ -69,6 +69,12 @@ pub struct Metadata {
     /// Whether the content came from outside the runtime and may try to instruct the reader.
     #[serde(skip_serializing_if = "is_false", default)]
     pub untrusted: bool,
+    /// How many secrets were masked in it.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub masked: usize,
+    /// How many of its texts imitate instructions and stand between marks.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub fenced: usize,
     /// What the call used up.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<Usage>,

@@ -4,8 +4,11 @@
 
 use crate::call::Digest;
 use crate::error::{Error, Kind, Step};
-use crate::record::{Event, Record, RecordKind, Written};
+use crate::key;
+use crate::record::{Event, Masking, Record, RecordKind, Written};
+use crate::signed::{self, SignedHead};
 use crate::trail::{Trail, TrailStart};
+use ed25519_dalek::SigningKey;
 use rusqlite::{Connection, OpenFlags, Savepoint, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,6 +62,7 @@ pub struct Journal {
     ended: Mutex<std::sync::mpsc::Receiver<()>>,
     path: PathBuf,
     readers: Arc<Mutex<Vec<Connection>>>,
+    presence: Presence,
 }
 
 /// What a step keeps beside the records, made from them in their own transactions.
@@ -108,9 +112,17 @@ impl Message {
 pub(crate) struct Writing {
     sender: mpsc::Sender<Message>,
     failing: Arc<AtomicBool>,
+    masking: Option<Arc<Masking>>,
 }
 
 impl Writing {
+    /// Masks what is secret in the texts of a record that is about to be handed over.
+    pub(crate) fn mask(&self, record: &mut Record) {
+        if let Some(masking) = &self.masking {
+            record.mask(&**masking);
+        }
+    }
+
     /// Whether the last write failed.
     pub(crate) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
@@ -142,6 +154,9 @@ impl Journal {
     pub(crate) fn open(folder: &Path, projections: &'static [Projection]) -> Result<Journal, OpenError> {
         make_private_folder(folder).map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
         let path = folder.join("journal.db");
+        let unusable = |source| OpenError::Folder { path: folder.to_owned(), source };
+        let signing = SigningKey::from_bytes(&key::read_or_make(folder, signed::KEY).map_err(unusable)?);
+        let presence = Presence::announce(folder).map_err(unusable)?;
         let connection =
             connect(&path, projections).map_err(|source| OpenError::Database { path: path.clone(), source })?;
         let (sender, receiver) = mpsc::channel(QUEUE);
@@ -153,17 +168,50 @@ impl Journal {
                 let failing = failing.clone();
                 move || {
                     let _running: std::sync::mpsc::Sender<()> = running;
-                    write_until_closed(connection, receiver, projections, &failing);
+                    write_until_closed(connection, receiver, Rules { projections, signing }, &failing);
                 }
             })
             .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
         Ok(Journal {
-            writing: Some(Writing { sender, failing }),
+            writing: Some(Writing { sender, failing, masking: None }),
             writer: Some(writer),
             ended: Mutex::new(ended),
             path,
             readers: Arc::default(),
+            presence,
         })
+    }
+
+    /// Closes what earlier processes left open, if no other process uses the journal: `find` reads the outcomes that
+    /// are missing. Others wait so long before they begin.
+    pub(crate) fn close_open(
+        &self,
+        find: impl FnOnce(&Connection, u64) -> rusqlite::Result<Vec<Record>>,
+    ) -> Result<usize, OpenError> {
+        let unusable = |source| OpenError::Database { path: self.path.clone(), source };
+        let outcomes = match self.presence.alone {
+            true => {
+                connect_for_reading(&self.path).and_then(|connection| find(&connection, now_ms())).map_err(unusable)?
+            }
+            false => Vec::new(),
+        };
+        let count = outcomes.len();
+        if let Some(writing) = &self.writing {
+            for outcome in outcomes {
+                // There is room: nothing was called yet.
+                let _ = writing.sender.try_send(Message::outcome(outcome, None));
+            }
+        }
+        self.presence.share();
+        Ok(count)
+    }
+
+    /// The same, with a way to mask what is secret in what is written from now on.
+    pub(crate) fn masking(mut self, masking: Arc<Masking>) -> Journal {
+        if let Some(writing) = &mut self.writing {
+            writing.masking = Some(masking);
+        }
+        self
     }
 
     /// The SQLite file.
@@ -195,9 +243,13 @@ impl Journal {
     }
 
     /// Writes an event if all claims hold, and waits for the disk.
-    #[expect(dead_code, reason = "what happens beside the calls is written by steps to come")]
     pub(crate) async fn note(&self, event: Event, claims: Vec<Claim>) -> Result<(), Error> {
-        self.writing()?.write(Some(Written::Event(Box::new(event))), claims).await
+        let writing = self.writing()?;
+        let mut entry = Written::Event(Box::new(event));
+        if let Some(masking) = &writing.masking {
+            entry.mask(&**masking);
+        }
+        writing.write(Some(entry), claims).await
     }
 
     /// Reads, off the executor's threads and without the writer. What was queued and is not yet on disk is not seen.
@@ -306,7 +358,15 @@ fn connect(path: &Path, projections: &[Projection]) -> rusqlite::Result<Connecti
             hash    BLOB NOT NULL
          ) STRICT;
          CREATE UNIQUE INDEX IF NOT EXISTS one_record_of_a_kind ON records (call_id, kind);
-         CREATE TABLE IF NOT EXISTS probe (at INTEGER) STRICT;",
+         CREATE TABLE IF NOT EXISTS probe (at INTEGER) STRICT;
+         CREATE TABLE IF NOT EXISTS head (
+            one       INTEGER PRIMARY KEY CHECK (one = 1),
+            seq       INTEGER NOT NULL,
+            hash      BLOB NOT NULL,
+            time_ms   INTEGER NOT NULL,
+            key       TEXT NOT NULL,
+            signature TEXT NOT NULL
+         ) STRICT;",
     )?;
     projections.iter().try_for_each(|projection| connection.execute_batch(projection.tables))?;
     Ok(connection)
@@ -331,12 +391,12 @@ pub(crate) const GENESIS: &[u8] = b"hermes journal 1";
 fn write_until_closed(
     mut connection: Connection,
     mut receiver: mpsc::Receiver<Message>,
-    projections: &[Projection],
+    rules: Rules,
     failing: &AtomicBool,
 ) {
     let mut batch = Batch::default();
     while batch.take(&mut receiver) {
-        match batch.commit(&mut connection, projections) {
+        match batch.commit(&mut connection, &rules) {
             Ok(()) => failing.store(false, Ordering::Relaxed),
             Err(error) => {
                 failing.store(true, Ordering::Relaxed);
@@ -346,6 +406,48 @@ fn write_until_closed(
                 }
                 std::thread::sleep(RETRY_EVERY);
             }
+        }
+    }
+}
+
+/// What the writer keeps to.
+struct Rules {
+    projections: &'static [Projection],
+    signing: SigningKey,
+}
+
+/// That a process uses a journal, seen by others as a lock on a file beside it. Lifetime: the journal.
+struct Presence {
+    _file: std::fs::File,
+    alone: bool,
+}
+
+impl Presence {
+    /// Whoever finds nobody else may close what earlier processes left open.
+    fn announce(folder: &Path) -> std::io::Result<Presence> {
+        use rustix::fs::{FlockOperation, flock};
+        use std::os::unix::fs::OpenOptionsExt;
+        let file = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(folder.join("journal.lock"))?;
+        let alone = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if !alone {
+            // Somebody else looks whether it is alone at most for a moment.
+            let until = Instant::now() + BUSY_WAIT;
+            while flock(&file, FlockOperation::NonBlockingLockShared).is_err() && Instant::now() < until {
+                std::thread::sleep(GATHER_STEP);
+            }
+        }
+        Ok(Presence { _file: file, alone })
+    }
+
+    /// Others may come from now on.
+    fn share(&self) {
+        if self.alone {
+            let _ = rustix::fs::flock(&self._file, rustix::fs::FlockOperation::LockShared);
         }
     }
 }
@@ -414,8 +516,8 @@ impl Batch {
         }
     }
 
-    fn commit(&mut self, connection: &mut Connection, projections: &[Projection]) -> rusqlite::Result<()> {
-        match write_all(connection, &self.unwritten, projections) {
+    fn commit(&mut self, connection: &mut Connection, rules: &Rules) -> rusqlite::Result<()> {
+        match write_all(connection, &self.unwritten, rules) {
             Ok(verdicts) => {
                 for (write, verdict) in self.unwritten.drain(..).zip(verdicts) {
                     if let Some(written) = write.written {
@@ -457,7 +559,7 @@ impl Batch {
 fn write_all(
     connection: &mut Connection,
     writes: &[Write],
-    projections: &[Projection],
+    rules: &Rules,
 ) -> rusqlite::Result<Vec<Result<(), Box<Error>>>> {
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if writes.is_empty() {
@@ -468,12 +570,28 @@ fn write_all(
         return Ok(Vec::new());
     }
     let mut head = head(&transaction)?;
+    let before = head.0;
     let mut verdicts = Vec::with_capacity(writes.len());
     for write in writes {
-        verdicts.push(write_one(&mut transaction, write, projections, &mut head)?);
+        verdicts.push(write_one(&mut transaction, write, rules.projections, &mut head)?);
+    }
+    if head.0 > before {
+        sign(&transaction, &rules.signing, &head)?;
     }
     transaction.commit()?;
     Ok(verdicts)
+}
+
+/// Vouches for the end of the journal, in the transaction that makes it.
+fn sign(connection: &Connection, signing: &SigningKey, head: &(i64, Vec<u8>)) -> rusqlite::Result<()> {
+    let hash = <[u8; 32]>::try_from(head.1.as_slice()).map_or_else(|_| Digest::of(&head.1), Digest::from_bytes);
+    let head = SignedHead::sign(signing, head.0, hash, now_ms());
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO head (one, seq, hash, time_ms, key, signature) VALUES (1, ?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute((head.seq, head.hash.bytes().as_slice(), head.time_ms as i64, head.key, head.signature))?;
+    Ok(())
 }
 
 fn write_one(

@@ -12,8 +12,11 @@
 
 mod built_in;
 mod canonical;
+mod key;
+mod showing;
 
 pub mod address;
+pub mod artifact;
 pub mod browsing;
 pub mod call;
 pub mod config;
@@ -27,6 +30,7 @@ pub mod record;
 pub mod rules;
 pub mod servers;
 pub mod settings;
+pub mod signed;
 pub mod toolbox;
 mod trail;
 mod unwind;

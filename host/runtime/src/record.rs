@@ -113,6 +113,101 @@ impl Written {
     }
 }
 
+/// Changes a text of a record, for example to mask what is secret in it; nothing where it stays.
+pub(crate) type Masking = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+impl Written {
+    /// Masks every text that somebody else wrote: a caller, a tool, an upstream service.
+    pub(crate) fn mask(&mut self, masking: &Masking) {
+        match self {
+            Written::Call(record) => record.mask(masking),
+            Written::Event(event) => mask_value(&mut event.details, masking),
+        }
+    }
+}
+
+impl Record {
+    pub(crate) fn mask(&mut self, masking: &Masking) {
+        let Record { situation, facts, steps, error, insides, kept, .. } = self;
+        if let Some(masked) = masking(&facts.tool) {
+            facts.tool = masked.into();
+        }
+        let kept_args = kept.as_mut().map(|kept| &mut kept.args);
+        for args in [facts.args.as_mut(), kept_args].into_iter().flatten() {
+            mask_json(args, masking);
+        }
+        let reasons = steps.iter_mut().filter_map(|entry| entry.reason.as_mut());
+        let mut texts: Vec<&mut String> =
+            reasons.chain(insides).chain(&mut facts.targets).chain(&mut facts.log).collect();
+        if let Some(error) = error {
+            texts.extend([Some(&mut error.message), error.hint.as_mut()].into_iter().flatten());
+            for problem in &mut error.problems {
+                texts.extend([&mut problem.path, &mut problem.received]);
+                texts.extend(problem.hint.as_mut());
+            }
+        }
+        texts.into_iter().for_each(|text| mask_text(text, masking));
+        if let Some(data) = facts.result.as_mut() {
+            mask_value(data, masking);
+        }
+        if let Some(shown) = facts.shown.as_mut() {
+            mask_text(&mut shown.gist, masking);
+        }
+        let said = [&situation.task, &situation.purpose];
+        if said.into_iter().flatten().any(|text| masking(text).is_some()) {
+            let situation = Arc::make_mut(situation);
+            for text in [&mut situation.task, &mut situation.purpose].into_iter().flatten() {
+                mask_text(text, masking);
+            }
+        }
+    }
+}
+
+/// A short text may be a secret by its name alone.
+fn mask_named(name: &str, member: &mut Value, masking: &Masking) {
+    const SHORT: usize = 400;
+    let Value::String(text) = member else { return };
+    if text.len() > SHORT || text.contains(['"', '\n']) {
+        return;
+    }
+    let masked = masking(&format!("{name}=\"{text}\""));
+    let inner = masked.as_deref().and_then(|masked| masked.strip_prefix(name)?.strip_prefix("=\"")?.strip_suffix('"'));
+    if let Some(inner) = inner {
+        *text = inner.to_owned();
+    }
+}
+
+fn mask_text(text: &mut String, masking: &Masking) {
+    if let Some(masked) = masking(text) {
+        *text = masked;
+    }
+}
+
+/// JSON is masked text by text: what it escapes would hide a secret.
+fn mask_json(json: &mut Arc<str>, masking: &Masking) {
+    if let Ok(mut value) = serde_json::from_str::<Value>(json) {
+        mask_value(&mut value, masking);
+        let masked = crate::canonical::to_string(&value);
+        if masked != **json {
+            *json = masked.into();
+        }
+    } else if let Some(masked) = masking(json) {
+        *json = masked.into();
+    }
+}
+
+pub(crate) fn mask_value(value: &mut Value, masking: &Masking) {
+    match value {
+        Value::String(text) => mask_text(text, masking),
+        Value::Array(items) => items.iter_mut().for_each(|item| mask_value(item, masking)),
+        Value::Object(members) => members.iter_mut().for_each(|(name, member)| {
+            mask_value(member, masking);
+            mask_named(name, member, masking);
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// One step that a call reached.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StepEntry {
@@ -161,6 +256,18 @@ pub struct Record {
     pub insides: Option<String>,
     /// Wall time of the whole call, in microseconds.
     pub duration_us: u64,
+    /// Arguments and result, kept beside the record for its trajectory.
+    #[serde(skip)]
+    pub kept: Option<Box<Kept>>,
+}
+
+/// What is kept of a call beside its record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// The canonical arguments, masked.
+    pub args: Arc<str>,
+    /// What the caller got, masked and cut.
+    pub data: Value,
 }
 
 /// What the steps learn about a call for the record.
@@ -186,9 +293,6 @@ pub struct Facts {
     /// The canonical arguments themselves, for calls above LOW.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub args: Option<Arc<str>>,
-    /// The form of the arguments, without their values; see `validation::learning`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub form: Option<Arc<str>>,
     /// What the call acts on.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub targets: Vec<String>,
@@ -213,4 +317,41 @@ pub struct Facts {
     /// What the call used up.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<Usage>,
+    /// Whether it was permitted to change anything.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub writes: bool,
+    /// Repairs of the arguments.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub repairs: u32,
+    /// What of the result was shown.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shown: Option<Shown>,
+    /// The whole result, for a call of high risk that a person approved.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub result: Option<Value>,
+}
+
+/// What of a result was shown.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// Size of the whole result, in bytes.
+    pub total: usize,
+    /// Size of what was shown.
+    pub kept: usize,
+    /// By what the whole can be read on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub handle: Option<String>,
+    /// Masks that stand for secrets.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masks: u32,
+    /// Whether it came from outside the runtime.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub untrusted: bool,
+    /// One line about what it says.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub gist: String,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

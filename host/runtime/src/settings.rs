@@ -1,11 +1,13 @@
 //! What can be set? The sections of a configuration, with what each is when nobody sets it. Must not know where they come
 //! from.
 
+use crate::artifact::Keep;
 use crate::rules::CommandRules;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A directory that tools may reach.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +152,22 @@ pub struct ResultSettings {
     /// Tokens that any result may have. Without it a tool's own budget counts, or 8,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<u32>,
+    /// Whether what looks like a secret is masked, besides configured ones. On unless set otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mask: Option<bool>,
+    /// Environment variables of the runtime whose values are masked in whatever form they come back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mask_environment: Vec<String>,
+    /// Bytes of arguments and result that are kept beside the record of a call, for its trajectory; 65,536 if nobody
+    /// says, 0 for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_bytes: Option<u32>,
+    /// Days for which whole results are kept of which a part was shown; 7 if nobody says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_days: Option<u32>,
+    /// MiB that they may take together; 512 if nobody says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_mb: Option<u32>,
 }
 
 /// Tokens that a result may have when nobody says anything.
@@ -160,6 +178,19 @@ impl ResultSettings {
     pub(crate) fn budget_of(&self, tool: Option<u32>) -> u32 {
         let own = tool.or(self.budget_tokens).unwrap_or(BUDGET_TOKENS);
         own.min(self.budget_tokens.unwrap_or(own))
+    }
+
+    /// Bytes of arguments and result that are kept beside a record.
+    pub(crate) fn recorded(&self) -> usize {
+        self.record_bytes.unwrap_or(64 << 10) as usize
+    }
+
+    /// How much is kept of whole results of which a part was shown.
+    pub(crate) fn keep(&self) -> Keep {
+        Keep {
+            bytes: u64::from(self.keep_mb.unwrap_or(512)) << 20,
+            age: Duration::from_secs(u64::from(self.keep_days.unwrap_or(7)) * 24 * 3600),
+        }
     }
 }
 

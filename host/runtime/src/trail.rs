@@ -5,7 +5,7 @@ use crate::call::{Caller, Situation};
 use crate::envelope::Durability;
 use crate::error::{Error, Kind, Step};
 use crate::journal::{Claim, Message, Writing, now_ms, unavailable, wait_for_disk};
-use crate::record::{Facts, Record, RecordKind, StepEntry, Written};
+use crate::record::{Facts, Kept, Record, RecordKind, StepEntry, Written};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
@@ -28,6 +28,10 @@ pub(crate) struct Trail {
     step_began: Instant,
     start: TrailStart,
     pub(crate) facts: Facts,
+    /// The canonical arguments, once they were found right.
+    pub(crate) args: Option<Arc<str>>,
+    /// What is kept beside the outcome's record.
+    pub(crate) kept: Option<Box<Kept>>,
     steps: Vec<StepEntry>,
 }
 
@@ -41,6 +45,8 @@ impl Trail {
             step_began: Instant::now(),
             start,
             facts: Facts::default(),
+            args: None,
+            kept: None,
             steps: Vec::with_capacity(7),
         }
     }
@@ -85,6 +91,10 @@ impl Trail {
     fn note(&mut self, step: Step, verdict: std::borrow::Cow<'static, str>, reason: Option<String>) {
         let now = Instant::now();
         let us = now.duration_since(self.step_began).as_micros() as u64;
+        tracing::debug!(
+            target: "hermes::step", call_id = %self.start.call_id, step = step.name(), verdict = &*verdict, us,
+            "a step has ended"
+        );
         self.step_began = now;
         self.steps.push(StepEntry { step, verdict, reason, us });
     }
@@ -150,7 +160,7 @@ impl Trail {
     fn record(&mut self, kind: RecordKind, outcome: Option<(u16, Option<&Error>)>) -> Record {
         let last = matches!(kind, RecordKind::Outcome);
         let error = outcome.and_then(|(_, error)| error);
-        Record {
+        let mut record = Record {
             kind,
             call_id: self.start.call_id.clone(),
             attempt: None,
@@ -164,7 +174,10 @@ impl Trail {
             error: error.cloned(),
             insides: error.and_then(|error| error.log.clone()),
             duration_us: self.elapsed().as_micros() as u64,
-        }
+            kept: if last { self.kept.take() } else { None },
+        };
+        self.writing.mask(&mut record);
+        record
     }
 }
 

@@ -264,6 +264,21 @@ pub struct Target {
     /// With `argv`: the words before those of the argument; `{name}` stands for another argument.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<String>,
+    /// When a call replaces all of its target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overwrites: Option<Overwrites>,
+}
+
+/// When a call replaces all of its target. Who saw only a part of it has to say which whole it means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Overwrites {
+    /// The argument that says so.
+    pub argument: String,
+    /// Its value then.
+    pub value: String,
+    /// The argument with the digest of what is to be replaced.
+    pub precondition: String,
 }
 
 /// How the argument that names a target is read.

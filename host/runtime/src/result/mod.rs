@@ -1,9 +1,12 @@
 //! Step 6 of 7: what of the output does the caller get, in which shape?
 
+pub mod fence;
 pub mod query;
+pub mod read;
 pub mod relevance;
 pub mod secret;
 pub mod truncate;
+pub mod tune;
 
 use crate::document::excerpt;
 use crate::envelope::Truncation;
@@ -11,8 +14,9 @@ use crate::registry::Tool;
 use crate::registry::manifest::{InputType, OutputField};
 use crate::registry::running::Backend;
 use crate::sandbox::{Content, Output};
+use secret::Masks;
 use serde_json::{Map, Value, json};
-use truncate::Measure;
+use truncate::{Cut, Measure};
 
 /// Bytes of an output that is shown raw when it cannot be shaped.
 const RAW: usize = 4096;
@@ -27,17 +31,37 @@ pub struct Shaped {
     pub data: Value,
     /// What was left out.
     pub truncation: Option<Truncation>,
+    /// The whole result, masked, if something was left out.
+    pub whole: Option<Value>,
+    /// Masks that were made.
+    pub masks: usize,
+    /// Texts that imitate instructions and stand between marks.
+    pub fences: usize,
     /// What the component says about how it made the answer.
     pub tool_metadata: Map<String, Value>,
     /// What the reader should know before using the answer.
     pub warnings: Vec<String>,
 }
 
+/// By what a result is shaped.
+#[derive(Clone, Copy, Debug)]
+pub struct Shaping<'a> {
+    /// How much of it there may be, and for whom.
+    pub measure: Measure<'a>,
+    /// What is secret.
+    pub masks: &'a Masks,
+    /// Whether it came from outside the runtime.
+    pub untrusted: bool,
+    /// The call's id, which the marks around imitated instructions are made of.
+    pub call_id: &'a str,
+}
+
 /// Shapes what a component returned. Never fails: what cannot be shaped is shown raw, with a warning.
 ///
 /// An object of facts with one text gets the text under the key `text`; with other or more contents it gets them under
 /// `content`. Without facts, one text is the data itself.
-pub fn shape(tool: &Tool, backend: &Backend, output: Output, measure: Measure<'_>) -> Shaped {
+pub fn shape(tool: &Tool, backend: &Backend, output: Output, shaping: Shaping<'_>) -> Shaped {
+    let Shaping { measure, masks, .. } = shaping;
     let mut shaped = Shaped::default();
     let mut facts = output.data.and_then(|text| object("data", &text, &mut shaped.warnings));
     if let Some(template) = &backend.result {
@@ -47,16 +71,42 @@ pub fn shape(tool: &Tool, backend: &Backend, output: Output, measure: Measure<'_
         output.metadata.and_then(|text| object("metadata", &text, &mut shaped.warnings)).unwrap_or_default();
     shaped.data = merge(facts, output.content, &mut shaped.warnings);
     shaped.warnings.extend(tool.outputs.iter().filter_map(|field| undeclared(field, &shaped.data)));
-    shaped.truncation = truncate::truncate(&mut shaped.data, measure);
-    let mut notes = Value::Object(std::mem::take(&mut shaped.tool_metadata));
-    let share = Measure { budget_tokens: measure.budget_tokens / METADATA_SHARE, ..measure };
-    if truncate::truncate(&mut notes, share).is_some() {
-        shaped.warnings.push("what the component says about its answer is cut".into());
+    shaped.masks = masks.value(&mut shaped.data);
+    if let Some(Cut { truncation, whole }) = truncate::truncate(&mut shaped.data, measure) {
+        shaped.truncation = Some(truncation);
+        shaped.whole = Some(whole);
     }
-    if let Value::Object(notes) = notes {
-        shaped.tool_metadata = notes;
+    shaped.shape_notes(shaping);
+    if shaping.untrusted || shaped.says_untrusted() {
+        shaped.fences = fence::fence(&mut shaped.data, shaping.call_id)
+            + shaped.tool_metadata.values_mut().map(|note| fence::fence(note, shaping.call_id)).sum::<usize>();
     }
     shaped
+}
+
+impl Shaped {
+    /// Whether the output itself says that it came from outside. It can raise the mark and never take it away.
+    pub fn says_untrusted(&self) -> bool {
+        self.data.get("untrusted") == Some(&Value::Bool(true))
+    }
+
+    /// What the component says about its answer, masked and cut.
+    fn shape_notes(&mut self, shaping: Shaping<'_>) {
+        let mut notes = Value::Object(std::mem::take(&mut self.tool_metadata));
+        self.masks += shaping.masks.value(&mut notes);
+        let budget_tokens = shaping.measure.budget_tokens / METADATA_SHARE;
+        if truncate::truncate(&mut notes, Measure { budget_tokens, ..shaping.measure }).is_some() {
+            self.warnings.push("what the component says about its answer is cut".into());
+        }
+        if let Value::Object(notes) = notes {
+            self.tool_metadata = notes;
+        }
+        for warning in &mut self.warnings {
+            let (masked, count) = shaping.masks.text(warning);
+            self.masks += count;
+            *warning = masked.into_owned();
+        }
+    }
 }
 
 fn object(what: &str, text: &str, warnings: &mut Vec<String>) -> Option<Map<String, Value>> {

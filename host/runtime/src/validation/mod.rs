@@ -2,7 +2,6 @@
 
 mod coerce;
 mod explain;
-pub mod learning;
 mod number;
 mod numbers;
 pub mod parse;
@@ -226,6 +225,3 @@ fn refuse(tool: &Tool, mut found: Vec<Problem>) -> Error {
     error.problems = found;
     error
 }
-
-#[cfg(test)]
-mod keyword_tests;

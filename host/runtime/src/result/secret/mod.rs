@@ -44,6 +44,14 @@ impl Masks {
         Masks { by_look: false, ..self }
     }
 
+    /// A mask of the text, if it holds a secret.
+    pub(crate) fn masked(&self, text: &str) -> Option<String> {
+        match self.text(text) {
+            (Cow::Owned(masked), _) => Some(masked),
+            (Cow::Borrowed(_), _) => None,
+        }
+    }
+
     /// Masks a text. Returns how many masks were made.
     pub fn text<'a>(&self, text: &'a str) -> (Cow<'a, str>, usize) {
         if text.len() < SHORTEST {
@@ -95,6 +103,24 @@ impl Masks {
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         }
+    }
+
+    /// Masks what an error says. Returns how many masks were made.
+    pub(crate) fn error(&self, error: &mut Error) -> usize {
+        let mut texts: Vec<&mut String> = vec![&mut error.message];
+        texts.extend(&mut error.hint);
+        for problem in &mut error.problems {
+            texts.extend([&mut problem.path, &mut problem.received, &mut problem.expected]);
+            texts.extend(&mut problem.hint);
+        }
+        let mask = |text: &mut String| match self.text(text) {
+            (Cow::Owned(masked), count) => {
+                *text = masked;
+                count
+            }
+            (Cow::Borrowed(_), _) => 0,
+        };
+        texts.into_iter().map(mask).sum()
     }
 
     /// Refuses arguments that hold a mask of ours: writing it would put the mask in the secret's place.

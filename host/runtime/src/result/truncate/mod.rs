@@ -2,7 +2,7 @@
 //! order and in valid structure, and what is missing where. Pure.
 
 mod choose;
-mod parts;
+pub(crate) mod parts;
 
 use super::query::Query;
 use super::relevance::{self, Features, Weights};
@@ -33,8 +33,17 @@ pub struct Measure<'a> {
     pub weights: &'a Weights,
 }
 
+/// What was cut.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// What is missing.
+    pub truncation: Truncation,
+    /// What it was before.
+    pub whole: Value,
+}
+
 /// Cuts a value to a budget in tokens, if it does not fit.
-pub fn truncate(data: &mut Value, measure: Measure<'_>) -> Option<Truncation> {
+pub fn truncate(data: &mut Value, measure: Measure<'_>) -> Option<Cut> {
     let budget = (measure.budget_tokens as usize).saturating_mul(BYTES_PER_TOKEN).max(LEAST);
     let total = size(data);
     if total <= budget {
@@ -49,14 +58,16 @@ pub fn truncate(data: &mut Value, measure: Measure<'_>) -> Option<Truncation> {
     let kept = choose::choose(&parts, &scores, budget);
     let mut omitted = Omitted::default();
     *data = rebuild(&whole, &parts, &kept, 0, &mut omitted);
-    Some(Truncation {
+    let truncation = Truncation {
         total,
         kept: size(data),
         ranges: omitted.ranges,
         more_ranges: omitted.more,
         reason: format!("the result's budget is {} tokens", measure.budget_tokens),
         handle: None,
-    })
+    };
+    drop(parts);
+    Some(Cut { truncation, whole })
 }
 
 /// The features of the parts of a value, with the text of each, as they are for a budget. What weights are fitted to.

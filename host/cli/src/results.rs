@@ -1,0 +1,66 @@
+//! What of cut results was used, and what would show more of it? Reads the journal without starting a runtime.
+
+use crate::args::{Arguments, Format, ResultsCommand};
+use crate::failure::Failure;
+use crate::{output, setup};
+use hermes_runtime::injection::feedback;
+use hermes_runtime::result::tune::{self, Tuned};
+use serde_json::json;
+use std::path::Path;
+
+/// Tokens that a result has where nobody says anything; what samples are cut to.
+const BUDGET: u32 = 8000;
+
+pub(crate) fn run(arguments: &Arguments, command: &ResultsCommand) -> Result<u8, Failure> {
+    let state_dir = setup::state_dir(arguments)?;
+    let format = arguments.output.format();
+    match command {
+        ResultsCommand::Stats => {
+            let (usage, samples) = feedback::gather(&state_dir, BUDGET)?;
+            output::document(&json!({ "usage": usage, "samples": samples.len() }), format);
+        }
+        ResultsCommand::Tune { dry_run } => fit(&state_dir, *dry_run, format)?,
+        ResultsCommand::Undo => match feedback::undo(&state_dir).map_err(unwritten)? {
+            Some(version) => output::line(&format!("version {version} of the weights is taken back")),
+            None => return Err(Failure::usage("no weights were fitted; the shipped ones are in force")),
+        },
+    }
+    Ok(0)
+}
+
+fn fit(state_dir: &Path, dry_run: bool, format: Format) -> Result<(), Failure> {
+    let (_, samples) = feedback::gather(state_dir, BUDGET)?;
+    let known = feedback::weights(state_dir);
+    let Some(Tuned { weights, fitted, held_out, before, after }) = tune::tune(&samples, &known) else {
+        return Err(Failure::unavailable(format!(
+            "{} cut results with a known use are recorded, and a fit needs {}",
+            samples.len(),
+            tune::LEAST
+        )));
+    };
+    let kept = after > before && !dry_run;
+    let version = if kept { Some(feedback::keep(state_dir, &weights).map_err(unwritten)?) } else { None };
+    match format {
+        Format::Json | Format::Ndjson => output::document(
+            &json!({ "fitted": fitted, "held_out": held_out, "recall_before": before, "recall_after": after, "version": version, "weights": weights }),
+            format,
+        ),
+        Format::Text => {
+            output::line(&format!(
+                "recall {before:.3} before, {after:.3} after, on {held_out} results that were held out of {}",
+                fitted + held_out
+            ));
+            output::line(&match version {
+                Some(version) => {
+                    format!("version {version} is in force from the next start on; `results undo` takes it back")
+                }
+                None => "nothing is changed".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn unwritten(error: std::io::Error) -> Failure {
+    Failure::unavailable(format!("the weights cannot be written: {error}"))
+}

@@ -1,0 +1,179 @@
+//! What do the records say, and are they whole? Reads the journal; writes nothing.
+#![expect(clippy::disallowed_methods, reason = "the reader looks whether there is a journal")]
+
+pub mod export;
+pub mod incident;
+mod verify;
+
+use crate::call::Digest;
+use crate::injection::memory::Line;
+use crate::injection::trajectory::{self, SessionLine};
+use crate::journal;
+use crate::record::{Kept, Record};
+use crate::signed::SignedHead;
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
+use serde::Serialize;
+use std::path::Path;
+pub use verify::Verification;
+
+/// Why the journal could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// There is none yet.
+    #[error("there is no journal at `{0}` yet; the first call makes it")]
+    Missing(std::path::PathBuf),
+    /// SQLite could not read it.
+    #[error("the journal `{path}` cannot be read: {source}")]
+    Unreadable {
+        /// Which file.
+        path: std::path::PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// It holds what no runtime wrote.
+    #[error("the journal `{path}` is damaged: {why}")]
+    Damaged {
+        /// Which file.
+        path: std::path::PathBuf,
+        /// How.
+        why: String,
+    },
+}
+
+/// One record with its place in the chain.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// Its number, dense from 1.
+    pub seq: i64,
+    /// What it says.
+    pub record: Record,
+    /// Its hash.
+    pub hash: Digest,
+}
+
+/// The journal, open for reading.
+pub struct Reader {
+    connection: Connection,
+    path: std::path::PathBuf,
+}
+
+impl Reader {
+    /// Opens the journal of a state folder.
+    pub fn open(state_dir: &Path) -> Result<Reader, AuditError> {
+        let path = state_dir.join("journal.db");
+        if !path.exists() {
+            return Err(AuditError::Missing(path));
+        }
+        match journal::connect_for_reading(&path) {
+            Ok(connection) => Ok(Reader { connection, path }),
+            Err(source) => Err(failure(&path, source)),
+        }
+    }
+
+    /// The last outcomes, the newest first.
+    pub fn list(&self, limit: u32) -> Result<Vec<Entry>, AuditError> {
+        self.entries("SELECT seq, body, hash FROM records WHERE kind = 'outcome' ORDER BY seq DESC LIMIT ?1", limit)
+    }
+
+    /// The last incidents, the newest first.
+    pub fn incidents(&self, limit: u32) -> Result<Vec<Entry>, AuditError> {
+        if !self.has_table("incidents")? {
+            return Ok(Vec::new());
+        }
+        self.entries("SELECT seq, body, hash FROM incidents JOIN records USING (seq) ORDER BY seq DESC LIMIT ?1", limit)
+    }
+
+    /// All records of one call, in order.
+    pub fn show(&self, call_id: &str) -> Result<Vec<Entry>, AuditError> {
+        self.entries("SELECT seq, body, hash FROM records WHERE call_id = ?1 AND kind != 'event' ORDER BY seq", call_id)
+    }
+
+    /// The ids of up to two calls that begin like this, so that people need not type whole ids.
+    pub fn find(&self, prefix: &str) -> Result<Vec<String>, AuditError> {
+        self.rows(|connection| {
+            let sql = "SELECT DISTINCT call_id FROM records WHERE substr(call_id, 1, length(?1)) = ?1 LIMIT 2";
+            connection.prepare(sql)?.query_map([prefix], |row| row.get(0))?.collect()
+        })
+    }
+
+    /// The end of the journal as it was last signed.
+    pub fn head(&self) -> Result<Option<SignedHead>, AuditError> {
+        match self.has_table("head")? {
+            true => self.rows(|connection| connection.query_row(verify::HEAD, (), verify::head).optional()),
+            false => Ok(None),
+        }
+    }
+
+    /// The last sessions, the newest first.
+    pub fn sessions(&self, limit: u32) -> Result<Vec<SessionLine>, AuditError> {
+        match self.has_table("sessions")? {
+            true => self.rows(|connection| trajectory::sessions(connection, limit)),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// The names of up to two sessions that begin like this.
+    pub fn find_session(&self, prefix: &str) -> Result<Vec<String>, AuditError> {
+        match self.has_table("sessions")? {
+            true => self.rows(|connection| trajectory::find(connection, prefix)),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// The outcomes of a session in order, at most the last so many.
+    pub fn trajectory(&self, session: &str, limit: usize) -> Result<Vec<Record>, AuditError> {
+        self.rows(|connection| trajectory::outcomes(connection, session, None, limit))
+    }
+
+    /// The same with arguments and results, where they were kept.
+    pub fn calls(&self, session: &str, limit: usize) -> Result<Vec<(Record, Option<Kept>)>, AuditError> {
+        self.rows(|connection| trajectory::calls(connection, session, limit))
+    }
+
+    /// The working memory of a session.
+    pub fn memory(&self, session: &str, limit: usize) -> Result<Vec<Line>, AuditError> {
+        self.rows(|connection| trajectory::memory(connection, session, None, limit))
+    }
+
+    fn has_table(&self, name: &str) -> Result<bool, AuditError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1)";
+        self.rows(|connection| connection.query_row(sql, [name], |row| row.get(0)))
+    }
+
+    fn rows<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, AuditError> {
+        read(&self.connection).map_err(|source| failure(&self.path, source))
+    }
+
+    fn entries(&self, sql: &str, parameter: impl rusqlite::ToSql) -> Result<Vec<Entry>, AuditError> {
+        self.rows(|connection| {
+            let mut statement = connection.prepare(sql)?;
+            let rows = statement.query_map([parameter], |row| {
+                let (seq, body, hash): (i64, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                let record = serde_json::from_str(&body).map_err(|error| conversion(1, error))?;
+                let hash = <[u8; 32]>::try_from(hash.as_slice()).map_err(|error| conversion(2, error))?;
+                Ok(Entry { seq, record, hash: Digest::from_bytes(hash) })
+            })?;
+            rows.collect()
+        })
+    }
+}
+
+fn conversion(column: usize, error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+}
+
+/// Whether the file cannot be read now, or holds what no runtime wrote.
+fn failure(path: &Path, source: rusqlite::Error) -> AuditError {
+    let damaged = match &source {
+        rusqlite::Error::SqliteFailure(error, _) => {
+            matches!(error.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+        }
+        rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..) => true,
+        rusqlite::Error::Utf8Error(..) | rusqlite::Error::IntegralValueOutOfRange(..) => true,
+        _ => false,
+    };
+    match damaged {
+        true => AuditError::Damaged { path: path.to_owned(), why: source.to_string() },
+        false => AuditError::Unreadable { path: path.to_owned(), source },
+    }
+}

@@ -1,0 +1,147 @@
+//! What of a result is shown, and what is kept of it? Puts step 6 together with what the session looks for, and keeps
+//! the whole of what was cut. Part of the spine.
+
+use crate::adapter::Adapter;
+use crate::artifact::Artifact;
+use crate::call::{Call, Judged};
+use crate::config::Config;
+use crate::dispatch::{Failed, Runtime, StartError};
+use crate::envelope::Metadata;
+use crate::error::{Error, Step};
+use crate::injection::session::Session;
+use crate::journal::OpenError;
+use crate::key;
+use crate::registry::Tool;
+use crate::registry::manifest::Effect;
+use crate::registry::running::Backend;
+use crate::result::secret::Masks;
+use crate::result::truncate::Measure;
+use crate::result::{self, Shaped, Shaping};
+use crate::sandbox::Execution;
+use crate::trail::Trail;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a session is remembered that makes no call.
+pub(crate) const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
+
+/// What is secret, with a key of the state folder for the ids of masks.
+pub(crate) fn masks(config: &Config) -> Result<Arc<Masks>, StartError> {
+    let folder = |source| OpenError::Folder { path: config.state_dir.clone(), source };
+    let key = key::read_or_make(&config.state_dir, "mask.key").map_err(folder)?;
+    let known = config.known_secrets();
+    let masks = Masks::new(key, known.iter().map(String::as_str));
+    Ok(Arc::new(if config.result.mask == Some(false) { masks.configured_only() } else { masks }))
+}
+
+/// Capabilities whose answers come from outside the machine.
+const OUTSIDE: &[&str] = &["browser", "mcp", "http"];
+
+/// Whether what a tool answers comes from outside.
+pub(crate) fn comes_from_outside(tool: &Tool, adapter: &Adapter) -> bool {
+    let reaches_out = OUTSIDE.iter().any(|capability| adapter.capabilities.contains(*capability));
+    tool.effect.open_world || reaches_out
+}
+
+fn note_shape(shaped: Shaped, metadata: &mut Metadata) -> Value {
+    let cut_by_component = shaped.data.get("truncated").and_then(Value::as_bool).unwrap_or(false);
+    metadata.truncated = cut_by_component || shaped.truncation.is_some();
+    metadata.truncation = shaped.truncation;
+    metadata.masked += shaped.masks;
+    metadata.fenced += shaped.fences;
+    metadata.tool_metadata = shaped.tool_metadata;
+    metadata.warnings.extend(shaped.warnings);
+    shaped.data
+}
+
+impl Runtime {
+    /// The arguments, if they and the result are small enough to be kept beside the record.
+    pub(crate) fn keeps(&self, args: &Option<Arc<str>>, data: &Value) -> Option<Arc<str>> {
+        let fits = |args: &&Arc<str>| args.len() + result::truncate::size(data) <= self.config.result.recorded();
+        args.as_ref().filter(fits).cloned()
+    }
+
+    /// Refuses to write where a mask or an unseen part would take the place of what is there.
+    pub(crate) fn refuse_unseen(&self, tool: &Tool, judged: &Judged, session: &Session) -> Result<(), Error> {
+        match tool.effect.kind {
+            Effect::Read => Ok(()),
+            Effect::Write | Effect::Destructive => {
+                self.masks.refuse_written_back(&judged.canonical)?;
+                session.refuse_overwriting_unseen(tool, judged)
+            }
+        }
+    }
+
+    pub(crate) fn shape(
+        &self,
+        looks_for: &[String],
+        (tool, backend): (&Tool, &Backend),
+        execution: Execution,
+        trail: &mut Trail,
+        metadata: &mut Metadata,
+    ) -> Result<Shaped, (Error, Shaped)> {
+        let Execution { outcome, partial, usage, log, attempts } = execution;
+        metadata.attempts = attempts;
+        metadata.usage = Some(usage);
+        trail.facts.usage = Some(usage);
+        trail.facts.log = log;
+        let budget_tokens = self.config.result.budget_of(tool.budget_tokens);
+        let texts: Vec<&str> = looks_for.iter().map(String::as_str).collect();
+        let call_id = metadata.call_id.clone();
+        let shaping = Shaping {
+            measure: Measure { budget_tokens, texts: &texts, weights: &self.weights },
+            masks: &self.masks,
+            untrusted: metadata.untrusted,
+            call_id: &call_id,
+        };
+        match trail.step(Step::Sandbox, outcome) {
+            Ok(output) => {
+                let shaped = result::shape(tool, backend, output, shaping);
+                trail.step(Step::Result, Ok(())).map_err(|error| (error, Shaped::default()))?;
+                Ok(shaped)
+            }
+            Err(error) => {
+                let partial = partial.map(|output| result::shape(tool, backend, output, shaping));
+                Err((error, partial.unwrap_or_default()))
+            }
+        }
+    }
+
+    /// Keeps the whole of a result of which a part is shown, and says how to read on.
+    pub(crate) fn show(
+        &self,
+        call: &Call,
+        shaped: Result<Shaped, (Error, Shaped)>,
+        session: &Session,
+        trail: &Trail,
+        metadata: &mut Metadata,
+    ) -> Result<Value, Failed> {
+        let (error, mut shaped) = match shaped {
+            Ok(shaped) => (None, shaped),
+            Err((error, shaped)) => (Some(error), shaped),
+        };
+        metadata.untrusted |= shaped.says_untrusted();
+        if let (Some(whole), Some(truncation)) = (shaped.whole.take(), &mut shaped.truncation) {
+            let artifact = Artifact {
+                tool: trail.facts.tool.to_string(),
+                untrusted: metadata.untrusted,
+                sensitivity: Vec::new(),
+                data: whole,
+            };
+            match self.artifacts.put(&call.caller, &artifact) {
+                Ok(handle) => {
+                    truncation.reason.push_str("; read on by its handle with `result_read`");
+                    truncation.handle = Some(handle);
+                }
+                Err(error) => shaped.warnings.push(format!("the whole result could not be kept: {}", error.kind())),
+            }
+        }
+        let data = note_shape(shaped, metadata);
+        session.note_shown(&trail.facts, metadata.truncated);
+        match error {
+            None => Ok(data),
+            Some(error) => Err(Failed { error, data }),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What is left of a session besides its effects? Its calls in order, what was learnt, lines to learn from, and answers
+//! that can be given again without running anything.
+
+use crate::support::guest::Guest;
+use crate::support::house::{House, call};
+use crate::support::{block_on, records};
+use hermes_runtime::call::Call;
+use hermes_runtime::injection::audit::Reader;
+use hermes_runtime::injection::replay::{Divergence, Replay};
+use hermes_runtime::injection::training;
+use hermes_runtime::record::{Kept, Record};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A session of five calls: three equal ones whose answers differ by their ids, a failure, a refusal.
+fn session(house: &House) -> Vec<(Record, Option<Kept>)> {
+    let with_id = "(call $text (local.get $id) (local.get $id_len))";
+    Guest { name: "counter".into(), effect: "write".into(), ..Guest::that(with_id) }.put(house);
+    let fails = "(call $fail (i32.const 5) (local.get $args) (local.get $args_len))";
+    Guest { name: "fails".into(), ..Guest::that(fails) }.put(house);
+    let runtime = house.start(house.config());
+    let ask = |tool: &str, args: Value, role: &str| {
+        let one = Call { session: "s-1".into(), ..call(tool, args) };
+        let caller = hermes_runtime::call::Caller { id: one.caller.id.clone(), role: role.into() };
+        block_on(runtime.call(Call { caller: Arc::new(caller), ..one })).envelope
+    };
+    for _ in 0..3 {
+        assert_eq!(ask("counter", json!({ "a": 1 }), "Builder").code(), 200);
+    }
+    assert_eq!(ask("fails", json!({ "why": "no" }), "Builder").code(), 502);
+    assert_eq!(ask("counter", json!({ "a": 1 }), "Reviewer").code(), 403);
+    assert!(block_on(runtime.flush()));
+    drop(runtime);
+    records::verified(&house.path("state"));
+    Reader::open(&house.path("state")).unwrap().calls("s-1", 100).unwrap()
+}
+
+#[test]
+fn equal_calls_are_replayed_in_the_order_in_which_they_were_made() {
+    let house = House::empty();
+    let calls = session(&house);
+    let ids: Vec<String> = calls.iter().map(|(record, _)| record.call_id.to_string()).collect();
+    let mut replay = Replay::of(calls.clone());
+    for id in &ids[..3] {
+        let answer = replay.answer("counter", &json!({ "a": 1 })).unwrap();
+        assert_eq!((&*answer.call_id, &answer.data, answer.inexact), (id.as_str(), &json!(id), None));
+    }
+    let failed = replay.answer("fails", &json!({ "why": "no" })).unwrap();
+    assert_eq!(failed.error.map(|error| error.code), Some(502));
+    // The denied call has no arguments in its record: they were not looked at.
+    assert_eq!(
+        replay.answer("counter", &json!({ "a": 1 })).unwrap_err(),
+        Divergence::Extra { tool: "counter".into(), times: 3 }
+    );
+    let left = replay.end().unwrap_err();
+    assert!(matches!(left, Divergence::Missing { count: 1, .. }), "{left}");
+    assert_eq!(Replay::of(calls).answer("other", &json!({})).unwrap_err().to_string().contains("then"), true);
+}
+
+#[test]
+fn a_changed_component_is_shown_to_differ() {
+    let house = House::empty();
+    let calls = session(&house);
+    let component = calls[0].0.facts.component.unwrap();
+    let replay = Replay::of(calls);
+    let now = |digest| std::collections::HashMap::from([("counter".to_owned(), digest)]);
+    assert_eq!(replay.changed_components(&now(component)), []);
+    let other = hermes_runtime::call::Digest::of(b"another one");
+    assert_eq!(replay.changed_components(&now(other)).len(), 1);
+}
+
+#[test]
+fn a_session_is_exported_with_what_each_call_is_worth_and_as_a_chat() {
+    let house = House::empty();
+    let calls = session(&house);
+    let steps = training::steps("s-1", &calls);
+    let worth = |index: usize, signal: &str| steps[index].reward[signal];
+    assert_eq!((steps.len(), steps[4].last, steps[0].code, steps[3].code, steps[4].code), (5, true, 200, 502, 403));
+    assert_eq!((worth(0, "success"), worth(3, "success"), worth(4, "denial")), (1.0, -1.0, -1.0));
+    assert!(steps.iter().flat_map(|step| step.reward.values()).all(|worth| (-1.0..=1.0).contains(worth)));
+    assert_eq!(steps[0].arguments, json!({ "a": 1 }));
+    let chat = training::chat("s-1", &calls);
+    let messages = chat["messages"].as_array().unwrap();
+    assert_eq!(messages.len(), 10);
+    for pair in messages.chunks(2) {
+        assert_eq!(pair[0]["tool_calls"][0]["id"], pair[1]["tool_call_id"]);
+    }
+}
+
+#[test]
+fn sessions_are_listed_with_what_came_of_them() {
+    let house = House::empty();
+    session(&house);
+    let sessions = Reader::open(&house.path("state")).unwrap().sessions(10).unwrap();
+    let found = &sessions[0];
+    assert_eq!((found.session.as_str(), found.calls, found.failed, found.refused), ("s-1", 5, 1, 1));
+    let memory = Reader::open(&house.path("state")).unwrap().memory("s-1", 10).unwrap();
+    assert!(memory[0].changed.is_some() && memory[4].next.as_deref() == Some("do not repeat it; find another way"));
+}
