@@ -133,3 +133,27 @@ fn each_attempt_begins_with_everything_anew() {
     guest.body = format!("{look} {}", guest.body);
     assert_eq!(run(guest).answer.data, json!({}));
 }
+
+/// The first backend has sent nothing, so the second one of the same adapter is asked; where something was sent, and it
+/// does no harm to repeat it, the same one is asked again.
+#[test]
+fn where_nothing_was_sent_the_next_backend_is_asked() {
+    for (sent, answers) in [(false, "second"), (true, "first")] {
+        let house = House::empty();
+        let failing = format!(
+            "(if (i32.lt_u (local.get $attempt) (i32.const 2)) (then {})) (call $text (local.get $tool) (local.get $tool_len))",
+            lost(sent)
+        );
+        let guest = Guest { body: failing, files: true, ..failing_before(2, "") };
+        guest.put(&house);
+        let file = house.path("plugins/probe/tools/tool.toml");
+        let manifest = std::fs::read_to_string(&file).unwrap();
+        let (before, _) = manifest.split_once("[tool.backend]").unwrap();
+        let backend = |name: &str| format!("[[tool.backend]]\ntype = \"custom\"\nadapter = \"probe\"\ntool = \"{name}\"\n");
+        std::fs::write(&file, format!("{before}{}{}", backend("first"), backend("second"))).unwrap();
+        let runtime = house.start(house.config());
+        let answer = block_on(runtime.call(call("probe", json!({})))).envelope;
+        assert_eq!((&answer.data, answer.metadata.attempts), (&json!(answers), 2), "{answer:#?}");
+        assert_eq!(answer.metadata.usage.unwrap().attempts, 2);
+    }
+}

@@ -173,11 +173,17 @@ fn show_text(entry: &Entry) {
     }
     if let Some(usage) = facts.usage {
         output::line(&format!(
-            "  used       {} fuel, {} KiB of memory, {} host calls, {} µs",
+            "  used       {} fuel, {} KiB of memory, {} host calls, {} bytes in, {} out, {} across, {} µs of {} µs on the \
+             processor, {} attempts",
             usage.fuel,
             usage.memory_bytes >> 10,
             usage.host_calls,
-            usage.wall_us
+            usage.bytes_in,
+            usage.bytes_out,
+            usage.bytes_across,
+            usage.cpu_us,
+            usage.wall_us,
+            usage.attempts
         ));
     }
 }

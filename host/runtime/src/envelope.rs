@@ -177,6 +177,9 @@ pub struct Usage {
     pub cpu_us: u64,
     /// Wall time in the sandbox, in microseconds.
     pub wall_us: u64,
+    /// How often the component was started for it.
+    #[serde(default)]
+    pub attempts: u32,
 }
 
 impl Usage {

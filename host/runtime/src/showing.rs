@@ -83,6 +83,9 @@ impl Runtime {
     ) -> Result<Shaped, (Error, Shaped)> {
         let Execution { outcome, partial, usage, log, attempts } = execution;
         metadata.attempts = attempts;
+        // Another attempt may have been made on another backend.
+        let ran = trail.facts.backend.as_ref();
+        let backend = tool.backends.iter().find(|backend| Some(&backend.key) == ran).unwrap_or(backend);
         metadata.usage = Some(usage);
         trail.facts.usage = Some(usage);
         trail.facts.log = log;

@@ -115,6 +115,7 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         bytes_across: state.meter.bytes,
         cpu_us: cpu.as_micros() as u64,
         wall_us: started.elapsed().as_micros() as u64,
+        attempts: 1,
     };
     let mut log = state.log.collect();
     log.extend(state.http.notes());

@@ -157,7 +157,7 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
     let Some(component) = sandbox.ready(grant.linked()) else {
         return Execution::refused(Error::internal(Step::Sandbox, "a permitted component is not loaded"));
     };
-    let tool = run.tool;
+    let (tool, mut run) = (run.tool, run);
     let limits = Limits::of(&tool.limits.under(&run.adapter.limits), args.timeout().or(tool.timeout), &sandbox.ceiling);
     let ceiling = Duration::from_millis(sandbox.ceiling.deadline_ms);
     let times = Times::of(tool, limits.timeout, ceiling);
@@ -171,8 +171,8 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
             Err(_) => break,
         };
         let bound = bound(&times, tool.retry.as_ref(), number, end);
-        let (component, grant, args, limits, run) = (&component, &grant, &args, &limits, &run);
-        let tried = attempt::run(sandbox, Task { component, grant, args, limits, run, number, bound }).await;
+        let (component, grant, args, limits) = (&component, &grant, &args, &limits);
+        let tried = attempt::run(sandbox, Task { component, grant, args, limits, run: &run, number, bound }).await;
         drop(slot);
         let sent = tried.sent;
         execution.add(number, tried);
@@ -184,11 +184,23 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
             break;
         }
         tokio::time::sleep(pause).await;
+        if !sent {
+            run.backend = after(tool, run.backend);
+            trail.facts.backend = Some(run.backend.key.clone());
+        }
         if trail.attempt(number + 1, error, grant.durable()).await.is_err() {
             break;
         }
     }
     execution
+}
+
+/// The backend for the next attempt when the last one has sent nothing: the next one of the same adapter, since what was
+/// permitted is that adapter's component.
+fn after<'a>(tool: &'a Tool, last: &'a Backend) -> &'a Backend {
+    let place = tool.backends.iter().position(|backend| backend.key == last.key).unwrap_or(0);
+    let others = tool.backends.iter().cycle().skip(place + 1).take(tool.backends.len());
+    others.into_iter().find(|backend| backend.adapter == last.adapter).unwrap_or(last)
 }
 
 /// When an attempt ends. The last one takes what is left of the call, unless the call's time was declared.
@@ -220,6 +232,7 @@ impl Execution {
         }
         self.log.extend(tried.log);
         self.usage.add(&tried.usage);
+        self.usage.attempts = number;
         (self.outcome, self.partial, self.attempts) = (tried.outcome, tried.partial, number);
     }
 }
