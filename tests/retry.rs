@@ -149,7 +149,8 @@ fn where_nothing_was_sent_the_next_backend_is_asked() {
         let file = house.path("plugins/probe/tools/tool.toml");
         let manifest = std::fs::read_to_string(&file).unwrap();
         let (before, _) = manifest.split_once("[tool.backend]").unwrap();
-        let backend = |name: &str| format!("[[tool.backend]]\ntype = \"custom\"\nadapter = \"probe\"\ntool = \"{name}\"\n");
+        let backend =
+            |name: &str| format!("[[tool.backend]]\ntype = \"custom\"\nadapter = \"probe\"\ntool = \"{name}\"\n");
         std::fs::write(&file, format!("{before}{}{}", backend("first"), backend("second"))).unwrap();
         let runtime = house.start(house.config());
         let answer = block_on(runtime.call(call("probe", json!({})))).envelope;
