@@ -7,10 +7,12 @@
 
 mod support;
 
+mod approvals;
 mod arguments;
 mod audit;
 mod browser;
 mod command;
+mod command_approvals;
 mod command_files;
 mod command_inputs;
 mod command_settings;
@@ -28,6 +30,7 @@ mod leaks;
 mod limits;
 mod manifests;
 mod outbound;
+mod permission_golden;
 mod policies;
 mod power;
 mod processes;
@@ -38,6 +41,7 @@ mod readme;
 mod relevance;
 mod renaming;
 mod retry;
+mod risk_model;
 mod scenario;
 mod secrets;
 mod tidy;

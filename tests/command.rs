@@ -120,9 +120,13 @@ fn what_a_role_may_not_exits_with_6() {
 #[test]
 fn where_nobody_can_be_asked_a_write_exits_with_7() {
     let user = User::new();
+    user.configure("[approval]\npark_wait_seconds = 0\n");
     let answer = user.run(&["call", "file_write", "path=a.txt", "mode=create", "content=x"]).exits(7);
-    assert_eq!(answer.kind(), "no_approver");
+    assert_eq!(answer.kind(), "approval_pending");
     assert!(user.workspace().is_empty());
+    user.configure("[approval]\nunattended = \"deny\"\n");
+    let answer = user.run(&["call", "file_write", "path=b.txt", "mode=create", "content=x"]).exits(7);
+    assert_eq!(answer.kind(), "no_approver");
 }
 
 #[test]

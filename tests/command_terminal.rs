@@ -50,8 +50,11 @@ fn a_person_sees_the_whole_call_and_says_yes() {
 #[test]
 fn anything_but_a_yes_is_a_no() {
     let user = plain(User::new());
-    for said in ["n\n", "\n", "yeah\n", "maybe y\n", "\u{4}"] {
-        let ended = user.at_terminal(&WRITE, &[("Run it once? [y/N]", said)]).exits(7);
+    for (number, said) in ["n\n", "\n", "yeah\n", "maybe y\n", "\u{4}"].into_iter().enumerate() {
+        // A no is remembered, so each is said to another call.
+        let content = format!("content=hello {number}");
+        let write = ["call", "file_write", "path=n.txt", "mode=create", &content];
+        let ended = user.at_terminal(&write, &[("Run it once? [y/N]", said)]).exits(7);
         assert!(ended.out.contains("403 approval_denied"), "{said:?}: {}", ended.out);
     }
     assert!(user.workspace().is_empty());

@@ -2,7 +2,6 @@
 //! that a role may not make, one that may run, and one that a person has to decide.
 
 use crate::support::block_on;
-use crate::support::guest::Guest;
 use crate::support::house::{House, copy_folder, project};
 use crate::support::people::{Channel, Person};
 use crate::support::records;
@@ -22,9 +21,8 @@ struct Example {
 }
 
 fn example(person: Person) -> Example {
-    let house = House::empty();
+    let house = House::with_files();
     copy_folder(&project().join("host/runtime/examples/production-database"), &house.path("example"));
-    Guest { name: "MCPAdapter".into(), ..Guest::default() }.put(&house);
     let file = house.path("example/hermes.toml");
     let text = std::fs::read_to_string(&file).unwrap();
     let source = Source { origin: Origin::User(file), text, trusted: false };
@@ -81,6 +79,8 @@ fn scene_b_devops_in_a_workflow_runs_and_is_written_down() {
     let example = example(Person::No);
     let (envelope, intent, outcome) = example.call("DevOps", deploying(), "analytics");
     assert_eq!(envelope.error.map(|error| error.message), None);
+    assert_eq!(envelope.data["row_count"], 1, "{:#}", envelope.data);
+    assert_eq!(envelope.data["rows"][0]["name"], "visits");
     let risk = envelope.metadata.risk.unwrap();
     assert_eq!(risk.level, "medium");
     assert_eq!(risk.reasons, ["the tool's base risk is high", "it acts on production"]);

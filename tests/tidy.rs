@@ -36,6 +36,8 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("registry/admin.rs", "reads manifests"),
     ("registry/statistics.rs", "keeps its tables in the journal's transactions"),
     ("registry/limit.rs", "keeps its tables in the journal's transactions"),
+    ("permission/approval/", "a table beside the records, and the sockets of calls that wait"),
+    ("permission/past.rs", "a table beside the records"),
     ("adapter/plugin.rs", "reads plugins"),
 ];
 

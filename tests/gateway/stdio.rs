@@ -75,15 +75,15 @@ fn whatever_a_call_comes_to_is_a_result_and_whatever_is_no_call_is_an_error() {
 #[test]
 fn where_nothing_is_configured_an_agent_reads_and_everything_else_needs_a_person() {
     let user = peer::builder();
-    user.configure("");
+    user.configure("[approval]\npark_wait_seconds = 0\n");
     std::fs::write(user.path("workspace/notes.txt"), "one\n").unwrap();
     let mut peer = Peer::open(&user);
     peer.call(1, "file_read", json!({ "path": "notes.txt" }));
     assert_eq!(peer.answer(1)["result"]["isError"], false);
     peer.call(2, "file_write", json!({ "path": "x", "content": "x", "mode": "create" }));
     let refused = peer.answer(2);
-    assert_eq!(code(&refused), 403);
-    assert_eq!(refused["result"]["structuredContent"]["error"]["kind"], "no_approver");
+    assert_eq!(code(&refused), 202);
+    assert_eq!(refused["result"]["structuredContent"]["error"]["kind"], "approval_pending");
     assert!(!user.path("workspace/x").exists());
     let records = peer::records(&user);
     assert!(records.iter().all(|record| record["record"]["caller"]["role"] == "guest"), "{records:?}");

@@ -105,6 +105,8 @@ impl House {
         let mut config = Config::new(self.path("state"), cache)
             .grant("workspace", self.path("workspace"), Access::ReadWrite)
             .plugin(self.path("plugins"));
+        // A call that waits for a person is told at once to come back.
+        config.approval.park_wait_seconds = 0;
         let own = self.path("helper");
         config.process.helper = Some(if own.is_file() { own } else { HELPER.into() });
         config

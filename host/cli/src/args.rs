@@ -125,6 +125,15 @@ pub(crate) enum Command {
     /// See what plugins are made of; write, build, test, fuzz, pack and install plugins
     #[command(subcommand)]
     Plugin(PluginCommand),
+    /// See and try what is permitted, and what past decisions suggest
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Change what counts of a caller; needs a person at a terminal
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// See which calls wait for a person, and decide them
+    #[command(subcommand)]
+    Approvals(ApprovalsCommand),
     /// Read and check the journal
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -369,6 +378,103 @@ pub(crate) enum ExportForm {
     Rl,
     /// One chat with tools
     Chat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// List all statements in force
+    List,
+    /// Print the Cedar schema of a tool
+    Schema {
+        /// Its name or alias
+        tool: String,
+    },
+    /// Say what would become of a call, and why; nothing runs
+    Explain(CallArguments),
+    /// Print what each role gets of each tool
+    Matrix {
+        /// Only these roles
+        #[arg(long = "of", value_name = "ROLE")]
+        role: Vec<String>,
+        /// Only these tools
+        #[arg(long, value_name = "TOOL")]
+        tool: Vec<String>,
+    },
+    /// Run the table tests of a file
+    Test {
+        /// `[[test]]` tables: name, role, tool, args, workflow, purpose, mode, history, and the expected outcome, level
+        /// and risk
+        file: PathBuf,
+    },
+    /// Decide recorded calls again under the policies in force now
+    Replay,
+    /// Propose rules where people always decided alike; changes nothing
+    Suggest,
+    /// Print past decisions as labelled samples, one a line
+    Samples,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// What a caller has read from outside counts no more
+    ClearTaint {
+        /// The caller, such as local:1000; yourself without it
+        caller: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// List the calls that wait, the oldest first
+    List {
+        /// Also those that were decided, or that nobody decided
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show all of one
+    Show {
+        /// Its id, or the beginning of it
+        id: String,
+    },
+    /// Say yes to one, after it was shown; needs a person at a terminal
+    Approve(ApproveArguments),
+    /// Say no to one; needs a person at a terminal
+    Deny(DenyArguments),
+    /// Show each as it comes, and ask; needs a person at a terminal
+    Watch,
+    /// Take back a yes, a no, or a question that waits; needs a person at a terminal
+    Forget {
+        /// Its id, or the beginning of it
+        id: String,
+    },
+    /// Let the calls of a halted caller run again; needs a person at a terminal
+    Resume {
+        /// The caller, such as local:1000
+        caller: String,
+    },
+}
+
+/// A yes.
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArguments {
+    /// Its id, or the beginning of it
+    pub(crate) id: String,
+    /// For the same call again, in the session that asked
+    #[arg(long, conflicts_with = "for")]
+    pub(crate) session: bool,
+    /// For the same call again, for so many minutes, in any session
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..=43_200))]
+    pub(crate) r#for: Option<u64>,
+}
+
+/// A no.
+#[derive(Debug, Args)]
+pub(crate) struct DenyArguments {
+    /// Its id, or the beginning of it
+    pub(crate) id: String,
+    /// Why; the caller is told
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

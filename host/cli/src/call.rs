@@ -25,7 +25,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Resul
     let caller = identity::caller(arguments, &setup.loaded.config)?;
     let situation = identity::situation(arguments, &setup.loaded.config)?;
     let one = match &command.batch {
-        None => Some((command.tool.clone().unwrap_or_default(), args_text(command)?)),
+        None => Some((command.tool.clone().unwrap_or_default(), args_of(command)?)),
         Some(_) => None,
     };
     let mut ending = Ending::listen()?;
@@ -174,7 +174,7 @@ fn open(file: &Path) -> Result<Box<dyn BufRead + Send>, Failure> {
     Ok(Box::new(std::io::BufReader::new(open)))
 }
 
-fn args_text(command: &CallArguments) -> Result<String, Failure> {
+pub(crate) fn args_of(command: &CallArguments) -> Result<String, Failure> {
     if let Some(text) = &command.args {
         return Ok(text.clone());
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "the command is the rim: it reads options, files and the environment")]
 #![allow(clippy::print_stdout, reason = "the command's answers go to standard output")]
 
+mod approvals;
 mod args;
 mod audit;
 mod author;
@@ -15,6 +16,7 @@ mod identity;
 mod log;
 mod output;
 mod plugin;
+mod policy;
 mod results;
 mod run;
 mod serve;
@@ -62,6 +64,9 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Command::Client(ClientCommand::Add(command)) => client::add(arguments, command),
         Command::Tools(command) => on_runtime(tools::run(arguments, command)),
         Command::Plugin(command) => plugin::run(arguments, command),
+        Command::Policy(command) => on_runtime(policy::run(arguments, command)),
+        Command::Session(command) => on_runtime(approvals::session(arguments, command)),
+        Command::Approvals(command) => on_runtime(approvals::run(arguments, command)),
         Command::Audit(command) => audit::run(arguments, command),
         Command::Trajectory(command) => trajectory::run(arguments, command),
         Command::Results(command) => results::run(arguments, command),

@@ -8,6 +8,7 @@ use crate::call::Call;
 use crate::dispatch::Runtime;
 use crate::error::{Error, Step};
 use crate::injection::{memory, trajectory};
+use crate::permission::approval::status;
 use crate::registry::discovery;
 use crate::result::read;
 use crate::sandbox::Output;
@@ -68,6 +69,10 @@ pub(crate) const TOOLS: &[BuiltIn] = &[
         },
     },
     BuiltIn { manifest: memory::WORKING_MEMORY, answer: |runtime, asked| Box::pin(remember(runtime, asked)) },
+    BuiltIn {
+        manifest: status::STATUS,
+        answer: |runtime, asked| Box::pin(status::answer(runtime.journal(), &asked.call.caller.id, asked.args)),
+    },
 ];
 
 /// Reads on in a whole result of this caller.

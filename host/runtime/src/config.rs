@@ -10,7 +10,7 @@ use crate::rules::{LabelRule, PolicySettings, RiskSettings};
 use crate::servers::McpSettings;
 pub use crate::settings::{
     Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, Grant, InstallSettings, ProcessSettings,
-    ResultSettings, Role, Situations,
+    ResultSettings, Role, Situations, Unattended,
 };
 use crate::settings::{CeilingKey, WrittenProcess};
 use serde::{Deserialize, Serialize};

@@ -39,6 +39,7 @@ pub struct Runtime {
     pub(crate) config: Config,
     toolbox: RwLock<Arc<Toolbox>>,
     places: Places,
+    memory: permission::Memory,
     sandbox: Sandbox,
     pub(crate) journal: Journal,
     approver: Option<Arc<dyn Approver>>,
@@ -50,8 +51,15 @@ pub struct Runtime {
 }
 
 /// What the steps keep beside the records.
-const PROJECTIONS: &[Projection] =
-    &[statistics::PROJECTION, limit::PROJECTION, trajectory::PROJECTION, recovery::PROJECTION, incident::PROJECTION];
+const PROJECTIONS: &[Projection] = &[
+    statistics::PROJECTION,
+    limit::PROJECTION,
+    permission::APPROVALS,
+    permission::PASTS,
+    trajectory::PROJECTION,
+    recovery::PROJECTION,
+    incident::PROJECTION,
+];
 
 /// Why a runtime could not start. A plugin or manifest that is wrong is no such reason; see [`Toolbox::faults`].
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +79,14 @@ pub enum StartError {
 pub(crate) struct Failed {
     pub(crate) error: Error,
     pub(crate) data: Value,
+}
+
+/// Opens the journal of a state folder for people: what waits for them, and what they decide.
+///
+/// # Errors
+/// If the folder cannot be used or the file cannot be opened.
+pub fn open_journal(state_dir: &std::path::Path) -> Result<Journal, OpenError> {
+    Journal::open(state_dir, PROJECTIONS)
 }
 
 impl From<Error> for Failed {
@@ -108,6 +124,7 @@ impl Runtime {
         durable |= trail.facts.risk_level.as_ref().is_some_and(|level| level != "low") || trail.facts.layer == Some(3);
         metadata.tool = trail.facts.tool.to_string();
         metadata.risk = risk_note(&trail.facts);
+        self.memory.note(&call, &call_id, &trail.facts, ended.as_ref().err().map(|failed| &failed.error));
         let ending = match ended {
             Ok(data) => Ending { keep: self.keeps(&args, &data), data, error: None, durable },
             Err(Failed { mut error, data }) => {
@@ -143,10 +160,11 @@ impl Runtime {
             self.refuse_unseen(tool, &judged, &session)?;
             Ok(judged)
         };
-        let authority = self.authority(&toolbox, &trail.call_id())?;
+        let call_id = trail.call_id();
+        let authority = self.authority(&toolbox, &call_id)?;
         let permitted = permission::permit(call, tool, adapter, &authority, preview, &mut trail.facts).await;
         authority.limiter.note(tool, &call.caller.id, permitted.as_ref().err());
-        let (grant, judged) = trail.step(Step::Permission, permitted)?;
+        let (mut grant, judged) = trail.step(Step::Permission, permitted)?;
         metadata.repairs = judged.repairs.to_vec();
         session.note_arguments(&judged.canonical);
         trail.args = Some(judged.canonical.clone());
@@ -155,7 +173,9 @@ impl Runtime {
         trail.facts.writes = grant.writable();
         if *durable {
             trail.refuse_if_failing()?;
-            trail.intent(authority.limiter.again(tool, &call.caller.id).into_iter().collect()).await?;
+            let mut claims = grant.take_claims();
+            claims.extend(authority.limiter.again(tool, &call.caller.id));
+            trail.intent(claims).await?;
         }
         let own = tool.built_in.map(|place| (place, Asked { call, args: args.value(), toolbox: &toolbox }));
         let run = self.run(call, tool, (adapter, backend), &metadata.call_id);
@@ -167,9 +187,12 @@ impl Runtime {
         self.show(call, shaped, &session, trail, metadata)
     }
 
-    fn authority<'a>(&'a self, toolbox: &'a Toolbox, call_id: &Arc<str>) -> Result<Authority<'a>, Error> {
+    fn authority<'a>(&'a self, toolbox: &'a Toolbox, call_id: &'a Arc<str>) -> Result<Authority<'a>, Error> {
         let writing = self.journal.writing()?;
         Ok(Authority {
+            call_id,
+            journal: &self.journal,
+            memory: &self.memory,
             places: &self.places,
             policies: &toolbox.policies,
             http: &self.config.http,
@@ -260,6 +283,7 @@ impl Runtime {
             config,
             toolbox,
             places,
+            memory: permission::Memory::default(),
             sandbox,
             journal,
             approver,
@@ -287,6 +311,21 @@ impl Runtime {
     /// How well each tool has worked.
     pub(crate) async fn qualities(&self) -> Result<Qualities, Error> {
         self.journal.read(statistics::qualities).await
+    }
+
+    /// What counts of a caller's past.
+    pub(crate) async fn history(&self, caller: &str) -> Result<crate::record::History, Error> {
+        self.memory.history(&self.journal, caller).await
+    }
+
+    /// The records.
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Where virtual paths can lead.
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
     }
 
     /// The settings in force.

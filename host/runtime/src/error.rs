@@ -249,6 +249,15 @@ pub struct Error {
     /// How long to wait before a retry.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retry_after_ms: Option<u64>,
+    /// The question to a person that it is about.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub approval_id: Option<String>,
+    /// How often the same call was refused before for the same reason.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub repeat: Option<u32>,
+    /// Who said so, for the record only.
+    #[serde(skip)]
+    pub decided_by: Option<String>,
     /// For the log only: sources and insides.
     #[serde(skip)]
     pub log: Option<String>,
@@ -268,6 +277,9 @@ impl Error {
             problems: Vec::new(),
             retryable: kind.retryable(),
             retry_after_ms: None,
+            approval_id: None,
+            repeat: None,
+            decided_by: None,
             log: None,
         }
     }

@@ -76,7 +76,7 @@ pub(crate) struct Projection {
 
 /// What has to hold, and what is taken, in the transaction in which something is written. Says no with an error; then
 /// nothing of the write is there.
-pub(crate) type Claim = Box<dyn Fn(&Connection) -> rusqlite::Result<Result<(), Error>> + Send>;
+pub(crate) type Claim = Box<dyn Fn(&Connection) -> rusqlite::Result<Result<(), Error>> + Send + Sync>;
 
 /// What the writer is asked to do.
 pub(crate) enum Message {

@@ -24,6 +24,7 @@ mod dispatch;
 pub mod document;
 pub mod envelope;
 pub mod error;
+mod foresight;
 pub mod journal;
 pub mod outbound;
 pub mod record;
@@ -51,7 +52,7 @@ pub mod injection;
 
 pub use call::Call;
 pub use config::Config;
-pub use dispatch::{Runtime, StartError};
+pub use dispatch::{Runtime, StartError, open_journal};
 pub use envelope::Envelope;
 pub use error::{Error, Kind};
 pub use injection::Injection;

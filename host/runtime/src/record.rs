@@ -270,6 +270,20 @@ pub struct Kept {
     pub data: Value,
 }
 
+/// What a caller did before, as far as it adds to a risk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct History {
+    /// How many of the last ten calls were of high risk and approved by nobody.
+    pub high: u8,
+    /// How many calls were denied in the last hour.
+    pub denials: u8,
+    /// Whether something from outside was read in the last day.
+    pub tainted: bool,
+    /// Whether no call of it may run until a person says otherwise.
+    pub halted: bool,
+}
+
 /// What the steps learn about a call for the record.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Facts {
@@ -311,6 +325,27 @@ pub struct Facts {
     /// Who said yes or no, if a person was asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub approver: Option<String>,
+    /// The question to that person.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub approval: Option<String>,
+    /// What the caller did before, if anything counts.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub history: Option<History>,
+    /// Digest of the policies, points and labels that it was judged by.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub policies: Option<Digest>,
+    /// The beginning of the arguments of a call that was refused.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub args_excerpt: Option<String>,
+    /// Whether the caller read something from outside.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub from_outside: bool,
+    /// Digest of a request that was refused, by which its repetition is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub refused_key: Option<Digest>,
+    /// How long permission waited for the preview of validation, whose time it is.
+    #[serde(skip)]
+    pub preview: std::time::Duration,
     /// What the component logged, capped.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub log: Vec<String>,

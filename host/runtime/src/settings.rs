@@ -198,13 +198,37 @@ impl ResultSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApprovalSettings {
-    /// How long a person has to answer, in seconds.
+    /// How long a person has to answer, in seconds; and after a yes, how long it can be used.
     pub expires_seconds: u64,
+    /// How long a call waits for the answer before it is told to come back, in seconds.
+    pub park_wait_seconds: u64,
+    /// How long a person's no counts for the same call, in seconds.
+    pub denial_ttl_seconds: u64,
+    /// What happens with a call that needs a person where none is in front of the program.
+    pub unattended: Unattended,
+}
+
+/// What happens with a call that needs a person where none is in front of the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unattended {
+    /// It is stored until somebody answers elsewhere.
+    #[default]
+    Wait,
+    /// It is refused.
+    Deny,
+    /// It is refused, and so is every further call of the caller until a person lets it go on.
+    Halt,
 }
 
 impl Default for ApprovalSettings {
     fn default() -> ApprovalSettings {
-        ApprovalSettings { expires_seconds: 600 }
+        ApprovalSettings {
+            expires_seconds: 600,
+            park_wait_seconds: 20,
+            denial_ttl_seconds: 3600,
+            unattended: Unattended::Wait,
+        }
     }
 }
 

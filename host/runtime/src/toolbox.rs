@@ -22,7 +22,7 @@ pub struct Toolbox {
     /// The adapters.
     pub adapters: Adapters,
     /// What is permitted, sliced by tool.
-    pub(crate) policies: Policies,
+    pub policies: Policies,
     /// What is wrong with plugins and manifests that were found. The good ones are in service.
     pub faults: Vec<Fault>,
 }

@@ -90,7 +90,13 @@ impl Trail {
 
     fn note(&mut self, step: Step, verdict: std::borrow::Cow<'static, str>, reason: Option<String>) {
         let now = Instant::now();
+        let preview = self.facts.preview.as_micros() as u64;
         let us = now.duration_since(self.step_began).as_micros() as u64;
+        let us = match step {
+            Step::Permission => us.saturating_sub(preview),
+            Step::Validation if self.steps.iter().any(|entry| entry.step == Step::Permission) => us + preview,
+            _ => us,
+        };
         tracing::debug!(
             target: "hermes::step", call_id = %self.start.call_id, step = step.name(), verdict = &*verdict, us,
             "a step has ended"

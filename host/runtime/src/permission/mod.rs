@@ -1,33 +1,38 @@
 //! Step 3 of 7: may this caller do this, here and now?
 
 pub mod approval;
-pub mod history;
+pub mod explain;
+mod judgement;
 pub mod labels;
+pub(crate) mod past;
 pub mod policy;
 pub mod risk;
 pub mod role;
+mod shown;
 pub mod subject;
 pub mod target;
 
 use crate::adapter::Adapter;
-use crate::call::{Call, Digest, Judged};
+use crate::call::{Arguments, Call, Digest, Judged};
 use crate::config::ApprovalSettings;
 use crate::error::{Error, Kind, Step};
+use crate::journal::{Claim, Journal, Projection};
 use crate::outbound::HttpSettings;
-use crate::record::Facts;
+use crate::record::{Facts, History};
 use crate::registry::Tool;
 use crate::registry::limit::Limiter;
 use crate::registry::manifest::{Effect, RequiresApproval};
-use approval::{Approver, Request};
-use history::History;
-use policy::written::{Said, Statement};
-use policy::{Holds, Inputs, Policies, Slice};
+use approval::binding::{self, Binding, Runs};
+use approval::{Approver, Channels, Request};
+use judgement::{Judgement, judge, refuse_out_of_bounds};
+use past::Pasts;
+use policy::Policies;
 use risk::{Level, Risk};
 use std::sync::Arc;
-use std::time::Duration;
-use subject::Subject;
+use std::time::{Duration, Instant};
 use target::Target;
 use target::path::Places;
+use tokio::sync::Semaphore;
 
 /// Proof that a call was permitted. Only this step makes one; the sandbox takes nothing else. Lifetime: the call.
 #[derive(Debug)]
@@ -37,6 +42,16 @@ pub struct Grant {
     writable: bool,
     network: bool,
     level: Level,
+    claims: Claims,
+}
+
+/// What has to hold when the call is about to run.
+struct Claims(Vec<Claim>);
+
+impl std::fmt::Debug for Claims {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} claims", self.0.len())
+    }
 }
 
 impl Grant {
@@ -62,12 +77,19 @@ impl Grant {
 
     /// Whether intent and outcome have to be on disk before and after.
     pub fn durable(&self) -> bool {
-        self.writable || self.level > Level::Low
+        self.writable || self.level > Level::Low || !self.claims.0.is_empty()
+    }
+
+    /// What has to hold in the transaction of the call's intent; taken out, since it counts once.
+    pub(crate) fn take_claims(&mut self) -> Vec<Claim> {
+        std::mem::take(&mut self.claims.0)
     }
 }
 
-/// What permission has to know besides the call. Lifetime: the process.
+/// What permission has to know besides the call. Lifetime: the call.
 pub struct Authority<'a> {
+    /// The call's id.
+    pub call_id: &'a str,
     /// Where virtual paths can lead.
     pub places: &'a Places,
     /// What is permitted, what adds to a risk, and what is known about targets.
@@ -80,17 +102,70 @@ pub struct Authority<'a> {
     pub approver: Option<&'a dyn Approver>,
     /// How often the caller may call.
     pub(crate) limiter: Limiter<'a>,
+    /// Where questions and pasts are kept.
+    pub journal: &'a Journal,
+    /// What this process knows of callers.
+    pub memory: &'a Memory,
 }
+
+/// What permission remembers in this process; all of it is in the journal too. Lifetime: the process.
+#[derive(Debug)]
+pub struct Memory {
+    pasts: Pasts,
+    waiting: Semaphore,
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory { pasts: Pasts::default(), waiting: Semaphore::new(approval::WAITING) }
+    }
+}
+
+impl Memory {
+    /// What counts of a caller's past.
+    pub(crate) async fn history(&self, journal: &Journal, caller: &str) -> Result<History, Error> {
+        self.pasts.of(journal, caller).await
+    }
+
+    /// Notes how a call ended, so that it counts for the next one at once.
+    pub(crate) fn note(&self, call: &Call, call_id: &str, facts: &Facts, error: Option<&Error>) {
+        self.pasts.note(&call.caller.id, call_id, facts, error);
+    }
+}
+
+/// What permission keeps beside the records.
+pub(crate) const APPROVALS: Projection = Projection { tables: approval::store::TABLES, apply: |_, _, _| Ok(()) };
+/// What permission keeps of each caller.
+pub(crate) const PASTS: Projection = Projection { tables: past::TABLES, apply: past::apply };
+
+/// Capabilities whose results come from outside of what the operator controls.
+const OUTSIDE: &[&str] = &["browser", "http", "mcp"];
+/// Most bytes of the arguments of a refused call that are written down.
+const EXCERPT: usize = 2048;
 
 /// Judges a call: role, then the arguments as `preview` checks them, then policies, then risk, then a person.
 ///
-/// What is learnt for the record goes into `facts`, also when the answer is no. Dropping the future withdraws a
-/// question to a person.
+/// What is learnt for the record goes into `facts`, also when the answer is no. Dropping the future leaves a question to
+/// a person, which nothing runs by.
 ///
 /// # Errors
-/// `denied`, `policy_error`, `no_approver`, `approval_denied`, `approval_expired`, or what `preview` says about the
-/// arguments.
+/// `denied`, `policy_error`, `no_approver`, `approval_pending`, `approval_denied`, `approval_expired`, `conflict`,
+/// `session_halted`, or what `preview` says about the arguments.
 pub async fn permit(
+    call: &Call,
+    tool: &Tool,
+    adapter: &Adapter,
+    authority: &Authority<'_>,
+    preview: impl FnOnce() -> Result<Judged, Error>,
+    facts: &mut Facts,
+) -> Result<(Grant, Judged), Error> {
+    match decide(call, tool, adapter, authority, preview, facts).await {
+        Ok(permitted) => Ok(permitted),
+        Err(error) => Err(refused(call, tool, authority, facts, error).await),
+    }
+}
+
+async fn decide(
     call: &Call,
     tool: &Tool,
     adapter: &Adapter,
@@ -101,132 +176,108 @@ pub async fn permit(
     facts.layer = Some(1);
     authority.limiter.refuse_insistent(tool, &call.caller.id)?;
     role::check(tool, &call.caller.role)?;
-    let judged = preview()?;
+    let began = Instant::now();
+    let judged = preview();
+    facts.preview = began.elapsed();
+    let judged = judged?;
+    let history = authority.memory.pasts.of(authority.journal, &call.caller.id).await?;
+    facts.history = (history != History::default()).then_some(history);
+    if history.halted {
+        return Err(halted(call));
+    }
     let targets = target::of(tool, &judged, authority.places);
     facts.args_digest = Some(judged.digest);
     facts.targets = targets.iter().map(|target| target.text().to_owned()).collect();
     refuse_out_of_bounds(&targets, |url| authority.http.grants_private(&adapter.name, url))?;
     authority.policies.commands.check(&call.caller.role, &targets)?;
 
-    let judgement = judge(call, tool, &judged, &targets, authority.policies)?;
-    let Judgement { effect, risk, asks } = &judgement;
+    let sliced = authority.policies.of_tool(tool);
+    facts.policies = Some(sliced.digest);
+    let judgement = judge(call, tool, &judged, &targets, history, authority.policies, &sliced)?;
+    let Judgement { effect, risk, asks, .. } = &judgement;
     note_risk(facts, risk, &judged);
-    // The runtime's own tools show a caller what it may see anyway.
-    let asks: &[Arc<str>] = if tool.built_in.is_some() && *effect == Effect::Read { &[] } else { asks };
-    let limiter = &authority.limiter;
-    limiter.take(tool, &call.caller.id).await?;
+    authority.limiter.take(tool, &call.caller.id).await?;
+    let mut claims = Vec::new();
     if let Some(why) = reason_to_ask(tool, risk, asks)? {
         facts.layer = Some(3);
         facts.args = Some(judged.canonical.clone());
-        let request = request(call, tool, &judged, risk, &why, facts, authority.settings);
-        if let Err(error) = approval::ask(authority.approver, &request, &mut facts.approver).await {
-            // What does not run takes nobody's place.
-            limiter.give_back(tool).await;
-            return Err(error);
+        let runs = Runs { component: adapter.linked, manifest: tool.digest, policies: sliced.digest };
+        let binding = Binding {
+            key: binding::key(call, &tool.name, &judged.canonical),
+            runs,
+            caller: call.caller.id.clone(),
+            session: call.session.to_string(),
+        };
+        let request = request(call, tool, &judged, risk, why, &targets, authority.settings);
+        match ask(authority, request, &binding, facts).await {
+            Ok(claim) => claims.push(claim),
+            Err(error) => {
+                // What does not run takes nobody's place.
+                authority.limiter.give_back(tool).await;
+                return Err(error);
+            }
         }
     }
+    facts.from_outside = OUTSIDE.iter().any(|capability| adapter.capabilities.contains(*capability));
     let writable = *effect != Effect::Read;
     let network = tool.network && writable;
-    let grant = Grant { args: judged.digest, linked: adapter.linked, writable, network, level: risk.level };
+    let claims = Claims(claims);
+    let grant = Grant { args: judged.digest, linked: adapter.linked, writable, network, level: risk.level, claims };
     Ok((grant, judged))
 }
 
-/// What policies and risk say about a call.
-struct Judgement {
-    effect: Effect,
-    risk: Risk,
-    /// Why a person is asked whatever the risk is.
-    asks: Vec<Arc<str>>,
-}
-
-/// Layers 1 and 2 for checked arguments. Pure but for what the policies remember.
-fn judge(
-    call: &Call,
-    tool: &Tool,
-    judged: &Judged,
-    targets: &[Target],
-    policies: &Policies,
-) -> Result<Judgement, Error> {
-    let sliced = policies.of_tool(tool);
-    let slice = sliced.slice.as_ref().map_err(|why| policy_error(tool, why))?;
-    let effect = target::effect(tool, targets);
-    let subject = Subject::new(tool, targets, &policies.labels);
-    let inputs = Inputs {
-        role: &call.caller.role,
-        caller: &call.caller.id,
-        situation: &call.situation,
-        effect,
-        open_world: tool.effect.open_world,
-        subject: &subject,
-        history: History::default(),
-        args: &judged.value,
+/// Layer 3. Who answered goes into the facts, whatever they said.
+async fn ask(
+    authority: &Authority<'_>,
+    request: Request,
+    binding: &Binding,
+    facts: &mut Facts,
+) -> Result<Claim, Error> {
+    let channels = Channels {
+        journal: authority.journal,
+        settings: authority.settings,
+        approver: authority.approver,
+        waiting: &authority.memory.waiting,
     };
-    let holds = slice.holds(&inputs);
-    if let Some(error) = holds.errors.first() {
-        return Err(policy_error(tool, error));
-    }
-    if !holds.permitted {
-        return Err(forbidden(tool, slice, &holds));
-    }
-    let found: Vec<&Arc<Statement>> = holds.factors.iter().map(|index| &slice.statements()[*index]).collect();
-    let adds = found.iter().filter_map(|statement| match &statement.said {
-        Said::Adds { points, lower } => {
-            Some(risk::Factor::new(statement.id.clone(), *points, statement.reason.clone(), lower.clone()))
+    match approval::ask(&channels, request, binding, authority.call_id).await {
+        Ok(yes) => {
+            facts.approver = Some(yes.by);
+            facts.approval = Some(yes.approval);
+            Ok(yes.claim)
         }
-        Said::Asks | Said::Permits | Said::Forbids { .. } => None,
-    });
-    let risk = risk::score(tool, effect, &policies.risk, adds);
-    let asks = found.iter().filter(|statement| statement.said == Said::Asks);
-    Ok(Judgement { effect, risk, asks: asks.map(|statement| statement.reason.clone()).collect() })
-}
-
-fn policy_error(tool: &Tool, why: &str) -> Error {
-    let message = format!("a policy about `{}` cannot be evaluated, so the call is refused", tool.name);
-    Error::new(Step::Permission, Kind::PolicyError, message).log(why.to_owned())
-}
-
-/// What the caller learns of a policy that says no: its reason, never what would change its mind.
-fn forbidden(tool: &Tool, slice: &Slice, holds: &Holds) -> Error {
-    let forbids = holds.deciding.iter().map(|index| &slice.statements()[*index]);
-    let reasons: Vec<&str> = forbids.map(|statement| &*statement.reason).collect();
-    let denied = |why: String| Error::new(Step::Permission, Kind::Denied, why);
-    match reasons.is_empty() {
-        true => denied(format!("no policy permits this call of `{}`", tool.name)).reason("not_permitted"),
-        false => {
-            denied(format!("a policy forbids this call of `{}`: {}", tool.name, reasons.join("; "))).reason("forbidden")
+        Err(error) => {
+            facts.approval = error.approval_id.clone();
+            facts.approver = error.decided_by.clone();
+            Err(error)
         }
     }
 }
 
-/// A place outside every grant is refused, not asked about: no approval widens a grant.
-fn refuse_out_of_bounds(targets: &[Target], is_granted: impl Fn(&str) -> bool) -> Result<(), Error> {
-    let shown = |text: &str| crate::document::excerpt(text, 200);
-    for target in targets {
-        let denied = |reason, why: String| Err(Error::new(Step::Permission, Kind::Denied, why).reason(reason));
-        match target {
-            Target::OutOfBounds(path) => {
-                let why = format!("`{}` is outside every directory granted to tools", shown(path));
-                return denied("path_out_of_bounds", why);
-            }
-            Target::Protected(path) => {
-                return denied("path_out_of_bounds", format!("`{}` is kept from every tool", shown(path)));
-            }
-            Target::ForbiddenUrl(url) => {
-                return denied("scheme_not_allowed", format!("`{}` leads to no host of the network", shown(url)));
-            }
-            Target::Url { text, private: true, .. } if !is_granted(text) => {
-                let why = format!("`{}` leads to this machine or its own network, which is not granted", shown(text));
-                return denied("private_host", why);
-            }
-            Target::Granted(_)
-            | Target::Name(_)
-            | Target::Url { .. }
-            | Target::Statement { .. }
-            | Target::Command { .. }
-            | Target::Unreadable(_) => {}
-        }
+/// What is kept of a refusal: a part of the arguments, and how often the same call was refused before.
+async fn refused(call: &Call, tool: &Tool, authority: &Authority<'_>, facts: &mut Facts, mut error: Error) -> Error {
+    if let Some(args) = facts.args.take() {
+        facts.args_excerpt = Some(crate::document::excerpt(&args, EXCERPT));
     }
-    Ok(())
+    if error.step != Step::Permission || !matches!(error.kind, Kind::Denied | Kind::PolicyError) {
+        return error;
+    }
+    let args = match &call.args {
+        Arguments::Json(text) => text.clone(),
+        Arguments::Value(value) => crate::canonical::to_string(value),
+    };
+    let key = binding::key(call, &tool.name, &args);
+    facts.refused_key = Some(key);
+    // The memory has to be read before it can count.
+    if authority.memory.pasts.of(authority.journal, &call.caller.id).await.is_ok() {
+        let before = authority.memory.pasts.repeats(&call.caller.id, &key);
+        error.repeat = (before > 0).then_some(before);
+    }
+    error
+}
+
+fn halted(call: &Call) -> Error {
+    let why = format!("the calls of `{}` are halted until a person lets them go on", call.caller.id);
+    Error::new(Step::Permission, Kind::SessionHalted, why).hint("tell the person you work for; only they can resume it")
 }
 
 /// Whether a person has to be asked, and why.
@@ -260,22 +311,31 @@ fn request(
     tool: &Tool,
     judged: &Judged,
     risk: &Risk,
-    why: &str,
-    facts: &Facts,
+    why: String,
+    targets: &[Target],
     settings: &ApprovalSettings,
 ) -> Request {
     let factor = |factor: &risk::Factor| format!("+{} {} (lower: {})", factor.points, factor.reason, factor.lower);
+    let situation = &call.situation;
+    let said = |name: &str, value: &Option<String>| match value {
+        Some(value) => format!("{name} {value}"),
+        None => format!("no {name}"),
+    };
     Request {
+        id: ulid::Ulid::generate().to_string(),
         tool: tool.name.to_string(),
         description: tool.description.clone(),
         caller: call.caller.id.clone(),
         role: call.caller.role.clone(),
+        situation: format!("{}, {}", said("workflow", &situation.workflow), said("purpose", &situation.purpose)),
         args: judged.canonical.to_string(),
         args_digest: judged.digest,
-        targets: facts.targets.clone(),
-        why: why.to_owned(),
+        targets: targets.iter().map(|target| target.text().to_owned()).collect(),
+        effect: targets.iter().flat_map(shown::lines).collect(),
+        why,
         risk: risk.points,
         factors: risk.factors.iter().map(factor).collect(),
+        similar: Vec::new(),
         expires: Duration::from_secs(settings.expires_seconds),
     }
 }

@@ -4,9 +4,9 @@
 use super::schema::{self, Argument};
 use super::written::{Reads, Said, Statement};
 use crate::call::{Mode, Situation};
-use crate::permission::history::History;
 use crate::permission::subject::Subject;
 use crate::permission::target::effect_name;
+use crate::record::History;
 use crate::registry::manifest::Effect;
 use cedar_policy::{
     Authorizer, Context, Decision, Entities, EntityId, EntityTypeName, EntityUid, PolicySet, Request,

@@ -47,6 +47,21 @@ pub struct Policies {
 /// The slices that were made, by tool, each with the digest of the tool that it was made for.
 type Slices = HashMap<Arc<str>, (Digest, Arc<Sliced>)>;
 
+/// One statement, for people.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Described {
+    /// Its id.
+    pub id: String,
+    /// What it does.
+    pub does: &'static str,
+    /// Its points, if it adds any.
+    pub points: Option<u8>,
+    /// Why.
+    pub reason: String,
+    /// The file.
+    pub file: String,
+}
+
 /// What of the policies applies to one tool.
 #[derive(Debug)]
 pub struct Sliced {
@@ -100,6 +115,35 @@ impl Policies {
     /// All statements, the shipped ones first.
     pub fn statements(&self) -> &[Arc<Statement>] {
         &self.statements
+    }
+
+    /// All statements in one line each.
+    pub fn described(&self) -> Vec<Described> {
+        let described = |statement: &Arc<Statement>| Described {
+            id: statement.id.to_string(),
+            does: match statement.said {
+                Said::Permits => "permits",
+                Said::Forbids { floor: false } => "forbids",
+                Said::Forbids { floor: true } => "forbids for good",
+                Said::Adds { .. } => "adds",
+                Said::Asks => "asks",
+            },
+            points: match statement.said {
+                Said::Adds { points, .. } => Some(points),
+                Said::Permits | Said::Forbids { .. } | Said::Asks => None,
+            },
+            reason: statement.reason.to_string(),
+            file: statement.file.display().to_string(),
+        };
+        self.statements.iter().map(described).collect()
+    }
+
+    /// A schema in Cedar's own words.
+    pub fn cedar_text(schema: serde_json::Value) -> String {
+        let text = cedar_policy::SchemaFragment::from_json_value(schema.clone())
+            .ok()
+            .and_then(|schema| schema.to_cedarschema().ok());
+        text.unwrap_or_else(|| schema.to_string())
     }
 
     /// What applies to a tool as it is now. Put together once for each version of the tool.

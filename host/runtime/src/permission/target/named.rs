@@ -3,6 +3,11 @@
 use super::command::Command;
 
 impl Command {
+    /// Why it is never only reading, whatever its name is.
+    pub(in crate::permission) fn bars(&self) -> &[&'static str] {
+        &self.bars
+    }
+
     /// The plain name, alone and with the first argument that is no option.
     pub(super) fn programs(&self) -> Vec<String> {
         let Some(name) = self.words.first() else { return Vec::new() };

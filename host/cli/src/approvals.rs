@@ -1,0 +1,190 @@
+//! What waits for a person, and what do they say? Everything that decides needs a person at a controlling terminal,
+//! shows the whole request and asks; looking needs nobody.
+
+use crate::args::{ApprovalsCommand, ApproveArguments, Arguments, DenyArguments, Format, SessionCommand};
+use crate::failure::Failure;
+use crate::terminal::{self, Terminal, printable_lines};
+use crate::{output, setup};
+use hermes_runtime::journal::Journal;
+use hermes_runtime::permission::approval::desk;
+use hermes_runtime::permission::approval::store::{Parked, Scope, State, Verdict};
+use std::time::Duration;
+
+/// Questions that are listed at most.
+const LIMIT: u32 = 1000;
+/// How often `watch` looks.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+pub(crate) async fn run(arguments: &Arguments, command: &ApprovalsCommand) -> Result<u8, Failure> {
+    let journal = hermes_runtime::open_journal(&setup::state_dir(arguments)?)
+        .map_err(|error| Failure::unavailable(error.to_string()))?;
+    let format = arguments.output.format();
+    match command {
+        ApprovalsCommand::List { all } => list(&journal, *all, format).await,
+        ApprovalsCommand::Show { id } => show(&journal, id, format).await,
+        ApprovalsCommand::Approve(command) => approve(arguments, &journal, command).await,
+        ApprovalsCommand::Deny(command) => deny(arguments, &journal, command).await,
+        ApprovalsCommand::Watch => watch(arguments, &journal).await,
+        ApprovalsCommand::Forget { id } => {
+            let person = person()?;
+            let parked = find(&journal, id).await?;
+            desk::forget(&journal, &parked, &person.1).await.map_err(failed)?;
+            output::line(&format!("{} was taken back", parked.id));
+            Ok(0)
+        }
+        ApprovalsCommand::Resume { caller } => {
+            let person = person()?;
+            desk::resume(&journal, caller, &person.1).await.map_err(failed)?;
+            output::line(&format!("the calls of {} run again", printable_lines(caller)));
+            Ok(0)
+        }
+    }
+}
+
+/// Changes what counts of a caller.
+pub(crate) async fn session(arguments: &Arguments, command: &SessionCommand) -> Result<u8, Failure> {
+    let SessionCommand::ClearTaint { caller } = command;
+    let (_, by) = person()?;
+    let journal = hermes_runtime::open_journal(&setup::state_dir(arguments)?)
+        .map_err(|error| Failure::unavailable(error.to_string()))?;
+    let own = || format!("local:{}", rustix::process::getuid().as_raw());
+    let caller = caller.clone().unwrap_or_else(own);
+    desk::clear_taint(&journal, &caller, &by).await.map_err(failed)?;
+    output::line(&format!("what {} has read from outside counts no more", printable_lines(&caller)));
+    Ok(0)
+}
+
+/// Whoever grants something sits at the terminal of this command.
+fn person() -> Result<(Terminal, String), Failure> {
+    match Terminal::open() {
+        Some(terminal) => Ok((terminal, terminal::person())),
+        None => Err(Failure::denied("deciding needs a person at a terminal; run this command at yours")),
+    }
+}
+
+fn failed(error: hermes_runtime::Error) -> Failure {
+    let exit = error.kind.exit_code();
+    Failure { exit, ..Failure::usage(error.message) }
+}
+
+async fn find(journal: &Journal, id: &str) -> Result<Parked, Failure> {
+    desk::find(journal, id).await.map_err(|error| Failure::unknown(error.message))
+}
+
+async fn list(journal: &Journal, all: bool, format: Format) -> Result<u8, Failure> {
+    let found = desk::list(journal, all, LIMIT).await.map_err(failed)?;
+    match format {
+        Format::Json => output::document(&found, format),
+        Format::Ndjson => found.iter().for_each(|parked| output::document(parked, format)),
+        Format::Text => found.iter().for_each(|parked| output::line(&printable_lines(&one_line(parked)))),
+    }
+    Ok(0)
+}
+
+fn one_line(parked: &Parked) -> String {
+    let request = &parked.request;
+    let now = now_ms();
+    let state = parked.state_at(now);
+    let left = match state {
+        State::Pending => format!("{} s left", parked.expires_ms.saturating_sub(now) / 1000),
+        _ => state.name().to_owned(),
+    };
+    let by = parked.decided_by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    format!(
+        "{}  {left}{by}  risk {}  {} as {}  {}  {}",
+        parked.id,
+        request.risk,
+        request.caller,
+        request.role,
+        request.tool,
+        request.targets.join(", ")
+    )
+}
+
+fn now_ms() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default()
+}
+
+async fn show(journal: &Journal, id: &str, format: Format) -> Result<u8, Failure> {
+    let parked = find(journal, id).await?;
+    match format {
+        Format::Json | Format::Ndjson => output::document(&parked, format),
+        Format::Text => output::line(&shown(&parked)),
+    }
+    Ok(0)
+}
+
+fn shown(parked: &Parked) -> String {
+    let state = parked.state_at(now_ms());
+    let decided = parked.decided_by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let reason = parked.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let text = format!("{}{}{}", state.name(), decided, reason);
+    format!("{}{}", terminal::described(&parked.request), printable_lines(&format!("     state  {text}")))
+}
+
+async fn approve(arguments: &Arguments, journal: &Journal, command: &ApproveArguments) -> Result<u8, Failure> {
+    let (terminal, by) = person()?;
+    let parked = find(journal, &command.id).await?;
+    let (scope, words) = match (&command.session, &command.r#for) {
+        (true, _) => (Scope::Session, "the same call again for this session".to_owned()),
+        (false, Some(minutes)) => {
+            (Scope::Until(now_ms() + minutes * 60_000), format!("the same call again for {minutes} minutes"))
+        }
+        (false, None) => (Scope::Once, "it once".to_owned()),
+    };
+    output::line(&shown(&parked));
+    if !terminal.confirm(&format!("Run {words}?")) {
+        return Err(Failure::denied("nothing was decided"));
+    }
+    decide(arguments, journal, &parked, Verdict::Approve(scope), &by).await?;
+    output::line(&format!("{} is approved; the call runs when its caller makes it again or still waits", parked.id));
+    Ok(0)
+}
+
+async fn deny(arguments: &Arguments, journal: &Journal, command: &DenyArguments) -> Result<u8, Failure> {
+    let (_, by) = person()?;
+    let parked = find(journal, &command.id).await?;
+    decide(arguments, journal, &parked, Verdict::Deny { reason: command.reason.clone() }, &by).await?;
+    output::line(&format!("{} is denied", parked.id));
+    Ok(0)
+}
+
+async fn decide(
+    arguments: &Arguments,
+    journal: &Journal,
+    parked: &Parked,
+    verdict: Verdict,
+    by: &str,
+) -> Result<(), Failure> {
+    let redeem = setup::load(arguments)?.loaded.config.approval.expires_seconds;
+    desk::decide(journal, parked, verdict, by, redeem).await.map_err(failed)
+}
+
+/// Shows each question as it comes and asks about it, until the person ends the command.
+async fn watch(arguments: &Arguments, journal: &Journal) -> Result<u8, Failure> {
+    let (_, by) = person()?;
+    output::warn("waiting for questions; Ctrl-C ends this and decides nothing");
+    let mut seen = std::collections::HashSet::new();
+    loop {
+        for parked in desk::list(journal, false, LIMIT).await.map_err(failed)? {
+            if !seen.insert(parked.id.clone()) {
+                continue;
+            }
+            output::line(&shown(&parked));
+            let Some(terminal) = Terminal::open() else { return Err(Failure::denied("the terminal is gone")) };
+            let asked =
+                tokio::task::spawn_blocking(move || terminal.choose("Run it once? [y = yes, n = no, Enter = later] "))
+                    .await;
+            let verdict = match asked.ok().flatten() {
+                Some('y') => Verdict::Approve(Scope::Once),
+                Some('n') => Verdict::Deny { reason: None },
+                Some(_) | None => continue,
+            };
+            match decide(arguments, journal, &parked, verdict, &by).await {
+                Ok(()) => output::line("decided"),
+                Err(failure) => output::warn(&failure.message),
+            }
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
