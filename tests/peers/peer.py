@@ -52,7 +52,7 @@ NODE = {"type": "object", "properties": {"value": {"type": "integer"}, "children
 PLAIN = [
     tool("echo", {"text": {"type": "string"}}, annotations={"readOnlyHint": True}),
     tool("seen", {"optional": {"type": "string"}, "nullable": {"type": ["string", "null"]}}),
-    tool("tree", {"root": {"$ref": "#/$defs/node"}}),
+    tool("tree", {"top": {"$ref": "#/$defs/node"}}),
     *[tool(name) for name in (
         "die", "half", "effect_then_die", "wrong_id", "twice", "garbage", "huge", "wait", "deep", "surrogates", "blocks",
         "error_text", "error_structured", "error_empty", "no_error", "ask", "progress", "refuse", "big", "count",
@@ -110,7 +110,6 @@ def call(id, params):
         os._exit(0)
     elif name == "wrong_id":
         answer(id + 1000000 if isinstance(id, int) else "other", text("not yours"))
-        answer(str(id), text("not yours either"))
     elif name == "twice":
         answer(id, text("first"))
         answer(id, text("second"))

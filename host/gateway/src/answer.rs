@@ -85,7 +85,12 @@ fn block(item: &mut Value) -> ContentBlock {
                 _ => ContentBlock::text(item.to_string()),
             }
         }
-        _ => ContentBlock::text(item.get("json").unwrap_or(item).to_string()),
+        _ => {
+            let json = item.get("json").unwrap_or(item);
+            // A resource of a server is one for the client too.
+            let resource = (json["type"] == "resource").then(|| serde_json::from_value(json.clone()).ok()).flatten();
+            resource.unwrap_or_else(|| ContentBlock::text(json.to_string()))
+        }
     }
 }
 

@@ -33,6 +33,7 @@ mod http;
 mod inflight;
 mod line;
 mod listing;
+mod offered;
 mod server;
 mod stdio;
 

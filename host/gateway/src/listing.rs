@@ -12,7 +12,8 @@ const PAGE: usize = 500;
 /// One page of the tools that a role may call, in the order of their names. The cursor is the last name of the page
 /// before; one that fits no tool starts after where it would stand.
 pub(crate) fn page(registry: &Registry, role: &str, cursor: Option<&str>) -> ListToolsResult {
-    let mut visible: Vec<&Arc<Tool>> = registry.tools().filter(|tool| is_visible(tool, role)).collect();
+    let mut visible: Vec<&Arc<Tool>> =
+        registry.tools().filter(|tool| !tool.manifest.unlisted && is_visible(tool, role)).collect();
     visible.sort_by(|a, b| a.name.cmp(&b.name));
     let from = cursor.map_or(0, |cursor| visible.partition_point(|tool| &*tool.name <= cursor));
     let page = &visible[from..visible.len().min(from + PAGE)];

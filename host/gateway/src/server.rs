@@ -2,13 +2,16 @@
 //! not know over which transport a request came.
 
 use crate::frame::RawArguments;
+use crate::offered::{self, Offer};
 use crate::{Identity, answer, listing};
 use hermes_runtime::call::{Arguments, Call, Progress, Situation};
 use hermes_runtime::{Envelope, Runtime};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ErrorCode, ErrorData, Implementation, InitializeRequestParams,
-    InitializeResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-    ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorCode, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
+    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ProgressToken, Prompt, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -45,6 +48,18 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn new(runtime: Arc<Runtime>, identity: Identity, session: Arc<str>) -> Server {
         Server { runtime, identity, session, running: Arc::new(Semaphore::new(RUNNING)) }
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    pub(crate) fn session(&self) -> Arc<str> {
+        self.session.clone()
     }
 
     /// Runs one call; nothing when the client took it back. Dropping the call's future ends it and records that.
@@ -136,6 +151,65 @@ impl ServerHandler for Server {
         Ok(listing::page(&self.runtime.toolbox().registry, &self.identity.caller.role, cursor.as_deref()))
     }
 
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let items = offered::list(self, Offer::Resources, "resources").await;
+        Ok(ListResourcesResult::with_all_items(items.into_iter().map(|(_, item)| item).collect()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let items = offered::list(self, Offer::Templates, "resourceTemplates").await;
+        Ok(ListResourceTemplatesResult::with_all_items(items.into_iter().map(|(_, item)| item).collect()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let contents = offered::read(self, &request.uri).await?;
+        let contents = contents.into_iter().filter_map(|content| serde_json::from_value(content).ok()).collect();
+        Ok(ReadResourceResponse::Complete(ReadResourceResult::new(contents)))
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let items: Vec<(String, Prompt)> = offered::list(self, Offer::Prompts, "prompts").await;
+        let named = |(server, mut prompt): (String, Prompt)| {
+            prompt.name = offered::listed_name(&server, &prompt.name);
+            prompt
+        };
+        Ok(ListPromptsResult::with_all_items(items.into_iter().map(named).collect()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let result: GetPromptResult = offered::prompt(self, &request.name, request.arguments).await?;
+        Ok(GetPromptResponse::Complete(result))
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let request = serde_json::to_value(&request).unwrap_or_default();
+        offered::complete(self, request).await
+    }
+
     async fn initialize(
         &self,
         request: InitializeRequestParams,
@@ -149,9 +223,11 @@ impl ServerHandler for Server {
 
     fn get_info(&self) -> ServerConfig {
         let server = Implementation::new("hermes-dispatch", env!("CARGO_PKG_VERSION"));
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(server)
-            .with_instructions(INSTRUCTIONS)
+        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        capabilities.resources = offered::has(self, Offer::Resources).then(Default::default);
+        capabilities.prompts = offered::has(self, Offer::Prompts).then(Default::default);
+        capabilities.completions = offered::has(self, Offer::Completion).then(Default::default);
+        ServerConfig::new(capabilities).with_server_info(server).with_instructions(INSTRUCTIONS)
     }
 }
 

@@ -39,7 +39,8 @@ impl Blocks {
                     description: text("description").map(str::to_owned),
                 }));
             }
-            Some("resource") => self.resource(block.get("resource").unwrap_or(&Value::Null)),
+            // A resource keeps its address only as the protocol writes it.
+            Some("resource") => self.content.push(Content::Json(block.to_string())),
             Some(kind) => self.unknown(block, &format!("a part of the kind `{kind}` is passed on as it came")),
             None => self.unknown(block, "a part that does not say its kind is passed on as it came"),
         }

@@ -32,7 +32,11 @@ impl Guest for Adapter {
         match binding.operation {
             Operation::CallTool => result::of_tool(&binding, &answer, elapsed_ms),
             Operation::ReadResource => result::of_resource(&binding.server, &answer),
-            Operation::GetPrompt | Operation::Complete => result::as_it_is(&binding.server, &answer),
+            Operation::GetPrompt
+            | Operation::Complete
+            | Operation::ListResources
+            | Operation::ListTemplates
+            | Operation::ListPrompts => result::as_it_is(&binding.server, &answer),
         }
     }
 

@@ -90,6 +90,9 @@ pub struct ToolManifest {
     pub limits: LimitsManifest,
     /// What runs it: one, or a list of which the first that is fit is preferred.
     pub backend: OneOrMany<Backend>,
+    /// Whether lists of tools leave it out. It can be called all the same by those who may.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlisted: bool,
     /// The tool that is really meant, if this one only stands for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stands_for: Option<StandsFor>,

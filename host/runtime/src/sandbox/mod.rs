@@ -253,7 +253,7 @@ impl Sandbox {
         let machine = Arc::new(Machine::of(config, helper.clone(), hidden));
         let compiler = Compiler { helper, settings: config.install.clone(), slots, memory };
         #[cfg(feature = "mcp")]
-        let servers = Arc::new(Servers::start(&config.mcp)?);
+        let servers = Arc::new(Servers::start(&config.mcp, &config.state_dir.join("servers"))?);
         Ok(Sandbox {
             ticking,
             cache,

@@ -6,6 +6,7 @@ mod endpoint;
 mod frame;
 mod http;
 mod listing;
+mod pin;
 mod process;
 mod remote;
 mod stdio;
@@ -14,12 +15,13 @@ use super::Offer;
 use crate::call::Progress;
 use crate::registry::running::Backend;
 use crate::sandbox::State;
-use crate::sandbox::bindings::hermes::tool::mcp::{Binding, Failure, Host, Reason};
+use crate::sandbox::bindings::hermes::tool::mcp::{Binding, Failure, Host, Operation, Reason};
 use crate::servers::McpSettings;
 use endpoint::{Bound, Routes};
 use remote::Remote;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
@@ -47,11 +49,12 @@ pub(crate) struct Reached {
 }
 
 impl Servers {
-    pub(crate) fn start(settings: &McpSettings) -> Result<Servers, String> {
+    /// `folder` is where it is kept what servers offer.
+    pub(crate) fn start(settings: &McpSettings, folder: &Path) -> Result<Servers, String> {
         let in_service = settings.servers.iter().filter(|(_, server)| !server.disabled);
         let remotes: BTreeMap<String, Remote> = in_service
             .filter(|(_, server)| server.is_reached())
-            .map(|(name, server)| (name.clone(), Remote::new(name.clone(), server.clone())))
+            .map(|(name, server)| (name.clone(), Remote::new(name.clone(), server.clone(), folder)))
             .collect();
         let threads = match remotes.is_empty() {
             true => None,
@@ -111,25 +114,19 @@ impl Servers {
         (offered, faults)
     }
 
+    /// What one server offers: as it is kept, or as it says when it is looked at for the first time.
     async fn list(&self, name: &str, adapter: &str, until: Instant) -> (Vec<Offer>, Vec<String>) {
-        let connected = async {
+        let looked = async {
             let (remote, runtime) = self.remote(name)?;
-            Ok::<_, Failure>((remote, remote.connection(until, runtime).await?))
+            Ok::<_, Failure>((remote, remote.catalogue(until, runtime).await?))
         };
-        let (remote, connection) = match connected.await {
-            Ok(connected) => connected,
+        let (remote, catalogue) = match looked.await {
+            Ok(looked) => looked,
             Err(failure) => return (Vec::new(), vec![failure.message]),
         };
-        let (tools, failure) = match connection.offers("tools") {
-            true => listing::pages(&connection, "tools/list", "tools", until).await,
-            false => (Vec::new(), None),
-        };
         let (mut listed, mut faults) = (Vec::new(), Vec::new());
-        if connection.offers("resources") {
-            listed.push(listing::resources(name, &remote.server, adapter));
-        }
-        faults.extend(failure.map(|failure| format!("not all of its tools are known: {}", failure.message)));
-        for said in tools {
+        listed.extend(listing::others(name, &remote.server, adapter, &catalogue));
+        for said in catalogue.tools.iter().cloned() {
             match listing::tool(name, &remote.server, adapter, said) {
                 Ok(tool) => listed.extend(tool),
                 Err(why) => faults.push(format!("the server `{name}`: {why}")),
@@ -185,7 +182,14 @@ impl Reached {
             request_sent: false,
         })?;
         let connection = remote.connection(self.until, runtime).await?;
+        if bound.operation == Operation::CallTool {
+            remote.refuse_changed(&connection, &bound.tool, self.until).await?;
+        }
         let (method, params) = bound.message(params);
+        if let Some(key) = bound.list() {
+            let items = listing::pages(&connection, method, key, self.until).await?;
+            return Ok(serde_json::json!({ key: items }).to_string());
+        }
         connection.request(method, params, self.until, progress).await
     }
 }

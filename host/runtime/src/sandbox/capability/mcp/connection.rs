@@ -180,6 +180,11 @@ impl Connection {
         capabilities.is_some_and(|capabilities| capabilities.get(what).is_some_and(|value| !value.is_null()))
     }
 
+    /// Whether the server said since the last time that its tools are others now.
+    pub(super) fn take_changed(&self) -> bool {
+        self.service.service().changed.swap(false, Ordering::Relaxed)
+    }
+
     /// Ends the connection, and its process.
     pub(super) async fn close(mut self) {
         let _ = self.service.close().await;

@@ -63,10 +63,10 @@ impl Routes {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let operation = match query {
             "" => Operation::CallTool,
-            "operation=read-resource" => Operation::ReadResource,
-            "operation=get-prompt" => Operation::GetPrompt,
-            "operation=complete" => Operation::Complete,
-            _ => return Err(no()),
+            query => {
+                let named = |(operation, _): &&(Operation, &str)| query == query_of(*operation);
+                OPERATIONS.iter().find(named).ok_or_else(no)?.0
+            }
         };
         let tool = decoded(path).ok_or_else(no)?;
         if (operation == Operation::CallTool) == tool.is_empty() {
@@ -103,8 +103,41 @@ impl Bound {
             Operation::ReadResource => ("resources/read", params),
             Operation::GetPrompt => ("prompts/get", params),
             Operation::Complete => ("completion/complete", params),
+            Operation::ListResources => ("resources/list", params),
+            Operation::ListTemplates => ("resources/templates/list", params),
+            Operation::ListPrompts => ("prompts/list", params),
         }
     }
+
+    /// Where the items of a list are, for an operation that lists.
+    pub(super) fn list(&self) -> Option<&'static str> {
+        match self.operation {
+            Operation::ListResources => Some("resources"),
+            Operation::ListTemplates => Some("resourceTemplates"),
+            Operation::ListPrompts => Some("prompts"),
+            Operation::CallTool | Operation::ReadResource | Operation::GetPrompt | Operation::Complete => None,
+        }
+    }
+}
+
+/// What can be done with a server besides calling its tools, and what it is called in an endpoint.
+const OPERATIONS: &[(Operation, &str)] = &[
+    (Operation::ReadResource, "read-resource"),
+    (Operation::GetPrompt, "get-prompt"),
+    (Operation::Complete, "complete"),
+    (Operation::ListResources, "list-resources"),
+    (Operation::ListTemplates, "list-templates"),
+    (Operation::ListPrompts, "list-prompts"),
+];
+
+fn query_of(operation: Operation) -> String {
+    let name = OPERATIONS.iter().find(|(known, _)| *known == operation).map_or("", |(_, name)| name);
+    format!("operation={name}")
+}
+
+/// The endpoint of something else that a server does.
+pub(super) fn of_operation(server: &str, operation: Operation) -> String {
+    format!("{SCHEME}{server}/?{}", query_of(operation))
 }
 
 /// The endpoint of a server's own tool.

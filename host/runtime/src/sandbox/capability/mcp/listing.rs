@@ -2,10 +2,11 @@
 //! other. What it says of them is data: shortened, made printable, and believed only where the operator says so.
 
 use super::connection::Connection;
-use super::endpoint::{self, SCHEME};
+use super::endpoint;
+use super::pin::Catalogue;
 use crate::call::Digest;
 use crate::document::{excerpt, is_deceptive};
-use crate::sandbox::bindings::hermes::tool::mcp::Failure;
+use crate::sandbox::bindings::hermes::tool::mcp::{Failure, Operation};
 use crate::sandbox::capability::Offer;
 use crate::servers::Server;
 use serde::Deserialize;
@@ -20,13 +21,13 @@ const NAME: usize = 64;
 /// Longest description, in bytes.
 const DESCRIPTION: usize = 6000;
 
-/// All items of a list that may have several pages. What was read before a page that fails is kept, with the failure.
+/// All items of a list that may have several pages.
 pub(super) async fn pages(
     connection: &Connection,
     method: &str,
     key: &str,
     until: Instant,
-) -> (Vec<Value>, Option<Failure>) {
+) -> Result<Vec<Value>, Failure> {
     let mut items = Vec::new();
     let mut cursors: Vec<String> = Vec::new();
     loop {
@@ -34,13 +35,8 @@ pub(super) async fn pages(
             Some(cursor) => json!({ "cursor": cursor }),
             None => json!({}),
         };
-        let page = match connection.request(method, params, until, None).await {
-            Ok(page) => page,
-            Err(failure) => return (items, Some(failure)),
-        };
-        let Ok(Value::Object(mut page)) = serde_json::from_str::<Value>(&page) else {
-            return (items, None);
-        };
+        let page = connection.request(method, params, until, None).await?;
+        let mut page: Map<String, Value> = serde_json::from_str(&page).unwrap_or_default();
         if let Some(Value::Array(found)) = page.remove(key) {
             items.extend(found);
         }
@@ -50,7 +46,7 @@ pub(super) async fn pages(
             }
             _ => {
                 items.truncate(ITEMS);
-                return (items, None);
+                return Ok(items);
             }
         }
     }
@@ -79,25 +75,48 @@ struct Hints {
     open_world_hint: Option<bool>,
 }
 
-/// The registry's entry for a server's resources. Its name has no `_`, as every tool's has.
-pub(super) fn resources(name: &str, server: &Server, adapter: &str) -> Offer {
-    let manifest = json!({ "tool": {
-        "name": format!("{name}-resource"),
-        "version": "0.0.0",
-        "description": format!("Read a resource of the server `{name}` by its address."),
-        "category": "mcp",
-        "inputs": [{
-            "name": "uri",
-            "type": "string",
-            "required": true,
-            "description": "The resource's address, as the server lists it",
+/// The registry's entries for what a server has besides tools. Their names have no `_`, as every tool's has. Only the
+/// first is a tool that agents see; the others stand behind the lists of the protocol.
+pub(super) fn others(name: &str, server: &Server, adapter: &str, catalogue: &Catalogue) -> Vec<Offer> {
+    let text = |name: &str, words: &str| {
+        json!({
+            "name": name, "type": "string", "required": true, "description": words,
             "validation": { "max_length": 4096, "format": "text" },
-        }],
-        "permissions": { "required_roles": server.roles.0, "risk_level": "low", "requires_approval": true },
-        "effect": { "kind": "read", "idempotent": true, "open_world": true },
-        "backend": { "type": "mcp", "adapter": adapter, "endpoint": format!("{SCHEME}{name}/?operation=read-resource") },
-    } });
-    Offer { origin: format!("the server `{name}`, its resources"), manifest }
+        })
+    };
+    let object = |name: &str, required: bool| json!({ "name": name, "type": "object", "required": required });
+    let uri = || text("uri", "The resource's address, as the server lists it");
+    let all = [
+        (catalogue.resources, Operation::ReadResource, "resource", vec![uri()]),
+        (catalogue.resources, Operation::ListResources, "resources", vec![]),
+        (catalogue.resources, Operation::ListTemplates, "templates", vec![]),
+        (catalogue.prompts, Operation::ListPrompts, "prompts", vec![]),
+        (catalogue.prompts, Operation::GetPrompt, "prompt", vec![text("name", "Its name"), object("arguments", false)]),
+        (
+            catalogue.completions,
+            Operation::Complete,
+            "completion",
+            vec![object("ref", true), object("argument", true), object("context", false)],
+        ),
+    ];
+    let offer = |(_, operation, what, inputs): (bool, Operation, &str, Vec<Value>)| {
+        let manifest = json!({ "tool": {
+            "name": format!("{name}-{what}"),
+            "version": "0.0.0",
+            "description": match operation {
+                Operation::ReadResource => format!("Read a resource of the server `{name}` by its address."),
+                _ => format!("What the server `{name}` has besides its tools: {what}."),
+            },
+            "category": "mcp",
+            "inputs": inputs,
+            "unlisted": operation != Operation::ReadResource,
+            "permissions": { "required_roles": server.roles.0, "risk_level": "low", "requires_approval": true },
+            "effect": { "kind": "read", "idempotent": true, "open_world": true },
+            "backend": { "type": "mcp", "adapter": adapter, "endpoint": endpoint::of_operation(name, operation) },
+        } });
+        Offer { origin: format!("the server `{name}`, its {what}"), manifest }
+    };
+    all.into_iter().filter(|(is_there, ..)| *is_there).map(offer).collect()
 }
 
 /// A tool of a server as the registry takes it; nothing for one that is not served.

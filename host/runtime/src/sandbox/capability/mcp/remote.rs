@@ -2,20 +2,24 @@
 //! the least to do. A server that was lost is reached again after a pause that grows. Must not know what is asked.
 
 use super::connection::Connection;
+use super::listing;
+use super::pin::{self, Catalogue, Changes};
+use crate::document::excerpt;
 use crate::sandbox::bindings::hermes::tool::mcp::{Failure, Reason};
 use crate::servers::Server;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// The first pause before a server is reached again, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(4));
-/// A pause that a call waits out; for a longer one it is told when to come again.
-const WAITED: Duration = Duration::from_secs(1);
 /// A connection that held this long was a good one.
 const GOOD: Duration = Duration::from_secs(5);
+/// How long a server may take to say what it offers.
+const LOOKING: Duration = Duration::from_secs(20);
 /// Connections to one server, whatever anybody says.
 const MOST: u32 = 64;
 
@@ -24,7 +28,16 @@ pub(super) struct Remote {
     pub(super) name: String,
     pub(super) server: Server,
     most: AtomicU32,
+    folder: PathBuf,
+    /// What it offered at first, and what of it is another one now.
+    known: Arc<RwLock<Known>>,
     pool: Arc<Mutex<Pool>>,
+}
+
+#[derive(Default)]
+struct Known {
+    first: Option<Arc<Catalogue>>,
+    changes: Changes,
 }
 
 #[derive(Default)]
@@ -33,13 +46,53 @@ struct Pool {
     /// Attempts in a row that came to nothing.
     failures: u32,
     not_before: Option<Instant>,
-    why: String,
+    /// Why the last attempt to reach the server came to nothing; without one a call waits the pause out.
+    why: Option<String>,
 }
 
 impl Remote {
-    pub(super) fn new(name: String, server: Server) -> Remote {
-        let most = server.connections.unwrap_or(1).clamp(1, MOST);
-        Remote { name, server, most: AtomicU32::new(most), pool: Arc::default() }
+    pub(super) fn new(name: String, server: Server, folder: &Path) -> Remote {
+        let most = AtomicU32::new(server.connections.unwrap_or(1).clamp(1, MOST));
+        let first = pin::read(folder, &name, &server).map(Arc::new);
+        let known = Arc::new(RwLock::new(Known { first, changes: Changes::new() }));
+        Remote { name, server, most, folder: folder.to_owned(), known, pool: Arc::default() }
+    }
+
+    /// What the server offers: as it is kept, or as it says now.
+    pub(super) async fn catalogue(&self, until: Instant, runtime: &Handle) -> Result<Arc<Catalogue>, Failure> {
+        if let Some(first) = self.known().first.clone() {
+            return Ok(first);
+        }
+        // Whoever opens a connection looks.
+        self.connection(until, runtime).await?;
+        let first = self.known().first.clone();
+        first.ok_or_else(|| self.not_connected("it does not say what it offers".into()))
+    }
+
+    /// Refuses a tool that is not what it was when the server was first looked at.
+    pub(super) async fn refuse_changed(
+        &self,
+        connection: &Connection,
+        tool: &str,
+        until: Instant,
+    ) -> Result<(), Failure> {
+        if connection.take_changed() {
+            let now = look(connection, &self.server, until).await?;
+            self.known.write().unwrap_or_else(PoisonError::into_inner).hold_against(now);
+        }
+        match self.known().changes.get(tool) {
+            None => Ok(()),
+            Some(how) => Err(Failure {
+                reason: Reason::Changed,
+                message: format!("the server `{}`: its tool `{}` {how}", self.name, excerpt(tool, 80)),
+                code: None,
+                request_sent: false,
+            }),
+        }
+    }
+
+    fn known(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A manifest that is bound to the server wants so many connections. The server's own setting counts more.
@@ -63,15 +116,25 @@ impl Remote {
             return Ok(connection.clone());
         }
         let pause = pool.not_before.map_or(Duration::ZERO, |then| then.saturating_duration_since(Instant::now()));
-        match (pause > WAITED.min(until.saturating_duration_since(Instant::now())), idlest) {
-            (true, Some(connection)) => return Ok(connection),
-            (true, None) => {
-                let why = format!("{}; it is tried again in {} ms", pool.why, pause.as_millis());
-                return Err(self.not_connected(why));
+        let left = until.saturating_duration_since(Instant::now());
+        match (&pool.why, idlest) {
+            (_, Some(connection)) if !pause.is_zero() => return Ok(connection),
+            (Some(why), None) if !pause.is_zero() => {
+                return Err(self.not_connected(format!("{why}; it is tried again in {} ms", pause.as_millis())));
             }
-            (false, _) => {}
+            (None, None) if pause >= left => {
+                let why = "it ended its last connections at once; it is started again after a pause";
+                return Err(self.not_connected(why.into()));
+            }
+            _ => {}
         }
-        let opening = runtime.spawn(open(self.name.clone(), self.server.clone(), pause, pool));
+        let to = Opening {
+            name: self.name.clone(),
+            server: self.server.clone(),
+            folder: self.folder.clone(),
+            known: self.known.clone(),
+        };
+        let opening = runtime.spawn(to.open(pause, pool));
         match tokio::time::timeout_at(until.into(), opening).await.map_err(late)? {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(why)) => Err(self.not_connected(why)),
@@ -92,22 +155,68 @@ impl Remote {
     }
 }
 
-async fn open(
+/// All that is needed to open a connection, whatever becomes of who wants it.
+struct Opening {
     name: String,
     server: Server,
-    pause: Duration,
-    mut pool: OwnedMutexGuard<Pool>,
-) -> Result<Arc<Connection>, String> {
-    tokio::time::sleep(pause).await;
-    match Connection::open(&name, &server).await {
-        Ok(connection) => {
-            let connection = Arc::new(connection);
-            pool.open.push(connection.clone());
-            Ok(connection)
+    folder: PathBuf,
+    known: Arc<RwLock<Known>>,
+}
+
+impl Opening {
+    async fn open(self, pause: Duration, mut pool: OwnedMutexGuard<Pool>) -> Result<Arc<Connection>, String> {
+        tokio::time::sleep(pause).await;
+        let opened = async {
+            let connection = Connection::open(&self.name, &self.server).await?;
+            self.look(&connection).await?;
+            Ok(Arc::new(connection))
+        };
+        match opened.await {
+            Ok(connection) => {
+                pool.open.push(connection.clone());
+                pool.why = None;
+                Ok(connection)
+            }
+            Err(why) => {
+                pool.failed(Some(String::clone(&why)));
+                Err(why)
+            }
         }
-        Err(why) => {
-            pool.failed(why.clone());
-            Err(why)
+    }
+
+    /// Looks at what the server offers, and keeps it if that is the first time.
+    async fn look(&self, connection: &Connection) -> Result<(), String> {
+        let now = look(connection, &self.server, Instant::now() + LOOKING).await.map_err(|failure| failure.message)?;
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        match &known.first {
+            Some(_) => known.hold_against(now),
+            None => {
+                pin::write(&self.folder, &self.name, &now);
+                known.first = Some(Arc::new(now));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Everything that a server offers now.
+async fn look(connection: &Connection, server: &Server, until: Instant) -> Result<Catalogue, Failure> {
+    let tools = match connection.offers("tools") {
+        true => listing::pages(connection, "tools/list", "tools", until).await?,
+        false => Vec::new(),
+    };
+    Ok(Catalogue {
+        resources: connection.offers("resources"),
+        prompts: connection.offers("prompts"),
+        completions: connection.offers("completions"),
+        ..Catalogue::new(server, tools)
+    })
+}
+
+impl Known {
+    fn hold_against(&mut self, now: Catalogue) {
+        if let Some(first) = &self.first {
+            self.changes = first.changes(&now);
         }
     }
 }
@@ -119,11 +228,11 @@ impl Pool {
             if connection.age() >= GOOD {
                 self.failures = 0;
             }
-            self.failed("it ended the last connection".into());
+            self.failed(None);
         }
     }
 
-    fn failed(&mut self, why: String) {
+    fn failed(&mut self, why: Option<String>) {
         let (first, longest) = PAUSE;
         let pause = first.saturating_mul(1 << self.failures.min(10)).min(longest);
         self.failures += 1;
