@@ -133,8 +133,8 @@ def suite(*words):
 
 def verdict(done):
     """Whether the suite says that all checks of a scenario passed."""
-    counts = re.findall(r"(\d+)(?:/\d+)? passed, (\d+) failed", done.stdout + done.stderr)
-    return bool(counts) and all(int(failed) == 0 for _, failed in counts) and any(int(passed) for passed, _ in counts)
+    counts = re.findall(r"Passed: (\d+)/(\d+), (\d+) failed", done.stdout + done.stderr)
+    return bool(counts) and all(passed == of != "0" and failed == "0" for passed, of, failed in counts)
 
 
 def as_server(home):
@@ -144,7 +144,8 @@ def as_server(home):
     ) + "[roles.Builder]\ndefault = true\n")
     listed = re.findall(r"^  - (\S+) \[.*2025-11-25", suite("list", "--server").stdout, re.M)
     passed, failed = [], []
-    with place.serve() as address, with_token(address, place.token()) as url:
+    token = place.token()
+    with place.serve() as address, with_token(address, token) as url:
         for scenario in listed:
             if scenario in NOT_FOR_A_SERVER:
                 continue

@@ -6,6 +6,7 @@ usage: upstream.py NAME             `test`, or `json` for the one tool whose nam
 
 import json
 import sys
+import time
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
@@ -119,6 +120,7 @@ for line in sys.stdin:
             token = (params.get("_meta") or {}).get("progressToken")
             for done in (0, 50, 100):
                 send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": done, "total": 100}})
+                time.sleep(0.05)
         send({"jsonrpc": "2.0", "id": id, "result": answer(method, params)})
     except (KeyError, IndexError) as error:
         send({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "unknown: %s" % error}})

@@ -35,6 +35,7 @@ const MESSAGE: usize = 500;
 #[derive(Default)]
 pub(super) struct Wanted {
     results: Mutex<HashMap<RequestId, Option<Box<str>>>>,
+    listeners: Mutex<HashMap<ProgressToken, Sender<Progress>>>,
     ended: Mutex<Option<String>>,
 }
 
@@ -79,7 +80,7 @@ impl Wanted {
 
 /// What the runtime is to a server: nobody who gives it anything.
 pub(super) struct Client {
-    listeners: Mutex<HashMap<ProgressToken, Sender<Progress>>>,
+    wanted: Arc<Wanted>,
     /// Whether the server said that its tools are others now.
     pub(super) changed: AtomicBool,
 }
@@ -103,7 +104,7 @@ impl Service<RoleClient> for Client {
         _: NotificationContext<RoleClient>,
     ) -> Result<(), ErrorData> {
         match notification {
-            ServerNotification::ProgressNotification(progress) => self.pass_on(progress.params),
+            ServerNotification::ProgressNotification(progress) => self.wanted.pass_on(progress.params),
             ServerNotification::ToolListChangedNotification(_) => self.changed.store(true, Ordering::Relaxed),
             _ => {}
         }
@@ -116,8 +117,9 @@ impl Service<RoleClient> for Client {
     }
 }
 
-impl Client {
-    fn pass_on(&self, progress: ProgressNotificationParam) {
+impl Wanted {
+    /// Tells whoever waits for it how far a request is.
+    pub(super) fn pass_on(&self, progress: ProgressNotificationParam) {
         let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(listener) = listeners.get(&progress.progress_token) {
             let whole = |number: f64| if number.is_finite() { number.max(0.0) as u64 } else { 0 };
@@ -144,7 +146,7 @@ impl Connection {
     pub(super) async fn open(name: &str, server: &Server) -> Result<Connection, String> {
         let opening = async {
             match open(name, server, server.era).await {
-                // One that ends when it is asked in the newer way may still know the older one.
+                // One that ends, or fails, when it is asked in the newer way may still know the older one.
                 Err((why, true)) if server.era == Era::Auto => {
                     tracing::debug!(server = name, why, "is tried in the older way");
                     open(name, server, Era::Stateful).await
@@ -297,7 +299,7 @@ impl Connection {
     }
 
     fn listeners(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, Sender<Progress>>> {
-        self.service.service().listeners.lock().unwrap_or_else(PoisonError::into_inner)
+        self.wanted.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -336,7 +338,7 @@ async fn take_back(peer: Peer<RoleClient>, id: RequestId) {
 /// Opens a connection in one era. The second part of the error says whether the server ended without a word.
 async fn open(name: &str, server: &Server, era: Era) -> Result<Connection, (String, bool)> {
     let wanted = Arc::new(Wanted::default());
-    let client = Client { listeners: Mutex::default(), changed: AtomicBool::new(false) };
+    let client = Client { wanted: wanted.clone(), changed: AtomicBool::new(false) };
     let newest = || vec![ProtocolVersion::V_2026_07_28];
     let lifecycle = match era {
         Era::Auto => ClientLifecycleMode::Auto { preferred_versions: newest(), legacy_version: None },
@@ -347,7 +349,7 @@ async fn open(name: &str, server: &Server, era: Era) -> Result<Connection, (Stri
         Some(url) => {
             let transport = http::transport(url, &server.headers).map_err(|why| (why, false))?;
             let serving = client.serve_with_lifecycle(transport, lifecycle).await;
-            (serving.map_err(|error| (http::beginning(&error), false))?, Said::default())
+            (serving.map_err(|error| (http::beginning(&error), http::was_sent(&error)))?, Said::default())
         }
         None => {
             let started = process::start(server).map_err(|error| (format!("it cannot be started: {error}"), false));

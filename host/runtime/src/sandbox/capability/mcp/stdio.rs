@@ -7,7 +7,8 @@ use super::frame::{self, Frame};
 use super::process::{Process, Said};
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, EmptyObject, ErrorCode, ErrorData, JsonRpcMessage, ServerJsonRpcMessage, ServerResult,
+    ClientJsonRpcMessage, EmptyObject, ErrorCode, ErrorData, JsonRpcMessage, JsonRpcNotification, ServerJsonRpcMessage,
+    ServerNotification, ServerResult,
 };
 use rmcp::transport::Transport;
 use std::sync::Arc;
@@ -83,7 +84,17 @@ impl Stdio {
                 self.wanted.keep(&id, result);
                 Some(ServerJsonRpcMessage::response(ServerResult::EmptyResult(EmptyObject {}), id))
             }
-            Frame::Message(message) => Some(*message),
+            Frame::Message(message) => match *message {
+                // The library hands notifications to tasks of their own, and the answer would overtake them.
+                JsonRpcMessage::Notification(JsonRpcNotification {
+                    notification: ServerNotification::ProgressNotification(progress),
+                    ..
+                }) => {
+                    self.wanted.pass_on(progress.params);
+                    None
+                }
+                message => Some(message),
+            },
             Frame::Broken(id, why) => {
                 let error = ErrorData::new(ErrorCode::PARSE_ERROR, format!("the answer cannot be read: {why}"), None);
                 Some(ServerJsonRpcMessage::error(error, Some(id)))
