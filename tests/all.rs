@@ -44,6 +44,5 @@ mod retry;
 mod risk_model;
 mod scenario;
 mod secrets;
-mod servers;
 mod tidy;
 mod trajectory;
