@@ -173,6 +173,7 @@ async fn call(server: &Server, entry: String, args: Value) -> Result<Map<String,
         situation: server.identity().situation.clone(),
         session: server.session(),
         progress: None,
+        fixed: None,
     };
     let envelope = server.runtime().call(call).await.envelope;
     match (envelope.error, envelope.data) {
