@@ -7,13 +7,15 @@ mod lifetime;
 mod outside;
 mod pages;
 
-use crate::support::house::{House, call};
+use crate::support::house::{self, House};
 use crate::support::server::Server;
 use hermes_runtime::address::HostPattern;
+use hermes_runtime::call::{Mode, Situation};
 use hermes_runtime::envelope::Envelope;
 use hermes_runtime::{Call, Config, Runtime};
 use serde_json::{Value, json};
 
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Starting a browser on a busy machine takes a while.
@@ -26,6 +28,17 @@ fn config(house: &House, servers: &[&Server]) -> Config {
         config.browser.private_hosts.push(HostPattern::parse(&server.host()).unwrap());
     }
     config
+}
+
+/// A call within a workflow, so that what a test is refused on purpose makes nothing else ask a person.
+fn call(tool: &str, args: Value) -> Call {
+    let situation = Situation {
+        workflow: Some("browse".into()),
+        mode: Mode::Workflow,
+        purpose: Some("test".into()),
+        ..Situation::default()
+    };
+    house::call(tool, args).situation(Arc::new(situation))
 }
 
 fn session(call: Call, name: &str) -> Call {

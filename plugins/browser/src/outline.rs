@@ -130,7 +130,9 @@ fn line(node: &Node, document: u32, over: &str) -> Option<(String, bool)> {
     if node.role == "RootWebArea" {
         return None;
     }
-    let interactive = is_interactive(&node.role) || has(node, "focused") || has(node, "editable");
+    // What a field is made of inside is editable too.
+    let is_inside = node.role == "generic" && node.name.is_empty() && !over.is_empty();
+    let interactive = is_interactive(&node.role) || ((has(node, "focused") || has(node, "editable")) && !is_inside);
     if TRANSPARENT.contains(&node.role.as_str()) && name.is_empty() && !interactive {
         return None;
     }

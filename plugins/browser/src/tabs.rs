@@ -62,7 +62,7 @@ pub(crate) fn close(args: &Close) -> Result<Output, Error> {
 fn answer() -> Result<Output, Error> {
     let tabs = browser::tabs().map_err(failure::of)?;
     let told = |tab: &browser::Tab| {
-        let mut told = json!({ "tab": tab.id, "url": tab.url, "title": tab.title, "current": tab.current });
+        let mut told = json!({ "tab": tab.id, "url": tab.url, "title": browser::title(tab.id).unwrap_or_else(|_| tab.title.clone()), "current": tab.current });
         if let Some(opener) = tab.opener {
             told["opened_by"] = opener.into();
         }

@@ -52,7 +52,12 @@ impl Open {
         most: Duration,
     ) -> Result<Value, Failure> {
         let deadline = self.deadline.min(Instant::now() + most);
-        self.speaker.ask(Some(session), method, params, deadline).await
+        let answer = self.speaker.ask(Some(session), method, params, deadline).await;
+        if answer.as_ref().is_err_and(|error| error.reason == Reason::TimedOut) {
+            // A script that does not end keeps its page from everything else, also from being left.
+            self.speaker.tell(Some(session), "Runtime.terminateExecution", json!({}));
+        }
+        answer
     }
 }
 

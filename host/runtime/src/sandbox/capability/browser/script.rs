@@ -114,8 +114,6 @@ impl Tabs {
         }
         let answer = match answer {
             Err(late) if late.reason == Reason::TimedOut => {
-                // A script that does not end keeps its page from everything else.
-                open.speaker.tell(Some(&session), "Runtime.terminateExecution", json!({}));
                 return Err(failure(Reason::TimedOut, "the script did not end in time"));
             }
             answer => answer.map_err(gone)?,
