@@ -395,7 +395,7 @@ pub(crate) enum PolicyCommand {
     Matrix {
         /// Only these roles
         #[arg(long = "of", value_name = "ROLE")]
-        role: Vec<String>,
+        of: Vec<String>,
         /// Only these tools
         #[arg(long, value_name = "TOOL")]
         tool: Vec<String>,

@@ -41,7 +41,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &PolicyCommand) -> Resul
             let call = Call { args: call::Arguments::Json(text), ..Call::new(tool, Value::Null) };
             explain(&runtime, call.caller(caller).situation(situation), format).await
         }
-        PolicyCommand::Matrix { role, tool } => matrix(&runtime, (role, tool), &situation, format),
+        PolicyCommand::Matrix { of, tool } => matrix(&runtime, (of, tool), &situation, format),
         PolicyCommand::Test { file } => test(&runtime, file, format).await,
         PolicyCommand::Replay => replay(&runtime, &state_dir, format).await,
         PolicyCommand::Suggest => suggest(&state_dir, format).await,
