@@ -251,7 +251,13 @@ impl Config {
     /// Every secret that is known: those of an embedding program and those of the environment.
     pub(crate) fn known_secrets(&self) -> Vec<String> {
         let of_environment = self.result.mask_environment.iter().filter_map(|name| std::env::var(name).ok());
-        self.masked.iter().cloned().chain(of_environment).collect()
+        // What a program of a credential store prints is masked where it is used; asking for it here may ask a person.
+        let of_settings = self.secrets.values().filter_map(|secret| match (&secret.environment, &secret.file) {
+            (Some(name), _) => std::env::var(name).ok(),
+            (None, Some(file)) => std::fs::read_to_string(file).ok(),
+            (None, None) => None,
+        });
+        self.masked.iter().cloned().chain(of_environment).chain(of_settings).collect()
     }
 
     /// Adds a folder of plugins.
