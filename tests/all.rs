@@ -32,7 +32,6 @@ mod manifests;
 mod outbound;
 mod permission_golden;
 mod policies;
-mod power;
 mod processes;
 mod production_database;
 mod programs;

@@ -1,7 +1,6 @@
 //! What do all tests share? Houses to run in, people to ask, and the journal's checks. Must not know any scenario.
 
 pub(crate) mod child;
-pub(crate) mod disk;
 pub(crate) mod guest;
 pub(crate) mod house;
 pub(crate) mod people;
