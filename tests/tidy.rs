@@ -11,6 +11,8 @@ const LONG: &[(&str, &str)] = &[
     ("host/runtime/src/journal.rs", "the writer, its queue and its store keep one promise together"),
     ("host/runtime/src/config.rs", "one type for each table of the configuration file"),
     ("sdk/rust/src/bindings.rs", "generated from the contract"),
+    ("host/cli/src/policy.rs", "each way to look at the rules, with its text"),
+    ("host/runtime/src/permission/policy/mod.rs", "every check of a policy at load, beside what loads it"),
 ];
 
 /// Files that hold `unsafe` code, each with its reason.
@@ -45,7 +47,7 @@ const OUTSIDE: &[(&str, &str)] = &[
 const UNTESTED: &[(&str, &str)] = &[("Internal", "a fault of the runtime that no input is known to cause")];
 
 /// The files that put the steps together.
-const SPINE: &[&str] = &["lib.rs", "dispatch.rs", "toolbox.rs", "built_in.rs", "showing.rs"];
+const SPINE: &[&str] = &["lib.rs", "dispatch.rs", "toolbox.rs", "built_in.rs", "showing.rs", "foresight.rs"];
 
 /// Files that name programs of the machine, after which a tool may be called.
 const PROGRAMS: &[&str] = &["host/runtime/src/permission/target/command.rs"];
