@@ -27,6 +27,7 @@ mod gateway;
 mod hostile;
 mod install;
 mod leaks;
+mod learning;
 mod limits;
 mod manifests;
 mod outbound;

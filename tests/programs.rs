@@ -2,7 +2,7 @@
 //! and memory from outside.
 
 use crate::support::house::{House, call};
-use crate::support::{block_on, block_on_within};
+use crate::support::{block_on, block_on_within, child};
 use hermes_runtime::Runtime;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -117,4 +117,69 @@ fn a_program_that_prints_without_end_costs_little_memory() {
         let other = runtime.call(call("terminal", json!({ "command": "echo still here" }))).await.envelope;
         assert_eq!(other.data["stdout"], "still here\n");
     });
+}
+
+/// A line of 300 MB, on both streams at once.
+#[test]
+fn a_line_without_end_on_both_streams_costs_little_memory() {
+    let house = House::with_files();
+    let runtime = start(&house);
+    block_on_within(Duration::from_secs(300), async {
+        let warm = runtime.call(call("terminal", json!({ "command": "head -c 1000000 /dev/zero" }))).await;
+        assert_eq!(warm.envelope.code(), 200, "{:?}", warm.envelope.error);
+        let idle = resident_kib();
+        let line = "head -c 300000000 /dev/zero | tr '\\0' a";
+        let command = json!({ "command": format!("{line} & {line} >&2 & wait"), "timeout_seconds": 250 });
+        let flood = runtime.call(call("terminal", command));
+        let peak = async {
+            loop {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                let now = resident_kib();
+                if now > idle + ROOM_KIB {
+                    return now;
+                }
+            }
+        };
+        let envelope = tokio::select! {
+            injection = flood => injection.envelope,
+            peak = peak => panic!("{idle} KiB became {peak} KiB"),
+        };
+        assert_eq!(envelope.code(), 200, "{:?}", envelope.error);
+        assert_eq!(envelope.data["truncated"], true);
+        let told = serde_json::to_string(&envelope.metadata).unwrap();
+        assert_eq!(told.matches("300000000").count(), 2, "both streams are counted: {told}");
+    });
+}
+
+/// Processes of the whole machine whose command line has a mark; those of a dead host are nobody's descendants.
+fn anywhere(mark: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path().join("cmdline"));
+    processes.filter(|file| String::from_utf8_lossy(&std::fs::read(file).unwrap_or_default()).contains(mark)).count()
+}
+
+#[test]
+fn a_host_that_is_killed_leaves_no_process() {
+    let house = House::with_files();
+    let mut host = child::command("programs::runs_until_it_is_killed", house.root())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    block_on(async {
+        // The shell's own line has the mark too.
+        assert!(until(|| anywhere("sleep\x007133.5") >= 3).await, "the programs never ran");
+        host.kill().unwrap();
+        host.wait().unwrap();
+        assert!(until(|| anywhere("7133.5") == 0).await, "{} processes are left", anywhere("7133.5"));
+    });
+}
+
+/// Does nothing unless [`a_host_that_is_killed_leaves_no_process`] started it.
+#[test]
+fn runs_until_it_is_killed() {
+    let Some(house) = child::house() else { return };
+    let runtime = start(&house);
+    let command = "(setsid sleep 7133.5 &); (trap '' TERM HUP; sleep 7133.5) & nohup sleep 7133.5";
+    let args = json!({ "command": command, "timeout_seconds": 60 });
+    let answer = block_on_within(Duration::from_secs(120), runtime.call(call("terminal", args))).envelope;
+    panic!("it ended: {answer:?}");
 }

@@ -41,6 +41,7 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("permission/approval/", "a table beside the records, and the sockets of calls that wait"),
     ("permission/past.rs", "a table beside the records"),
     ("adapter/plugin.rs", "reads plugins"),
+    ("validation/learning.rs", "reads and writes its tables, with connections of the journal"),
 ];
 
 /// Kinds of failure without a test, each with its reason.

@@ -118,6 +118,28 @@ fn calls_run_at_once_and_a_quick_one_overtakes_a_slow_one() {
     assert_eq!(status.code(), Some(0));
 }
 
+/// Programs that inherited the server's input waited for it for ever, or ate the next request.
+#[test]
+fn no_program_reads_the_servers_input_or_writes_its_output() {
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
+    let commands =
+        ["cat; echo done", "cat <&0; read line; echo \"got:$line\"", "echo '{\"jsonrpc\":\"2.0\",\"id\":9}'"];
+    for (id, command) in (1..).zip(commands) {
+        peer.call(id, "terminal", json!({ "command": command }));
+    }
+    peer.call(4, "git", json!({ "subcommand": "hash-object", "args": ["--stdin"] }));
+    assert_eq!(peer.ask(json!("ping"), "ping", json!({}))["result"], json!({}));
+    let mut said = |id: i64| peer.answer(id)["result"]["structuredContent"]["stdout"].clone();
+    assert_eq!(said(1), "done\n");
+    assert_eq!(said(2), "got:\n");
+    assert_eq!(said(3), "{\"jsonrpc\":\"2.0\",\"id\":9}\n");
+    peer.answer(4);
+    let (rest, status) = peer.finish();
+    assert!(rest.is_empty(), "{rest:?}");
+    assert_eq!(status.code(), Some(0));
+}
+
 #[test]
 fn a_cancelled_call_is_ended_and_recorded_and_not_answered() {
     let user = peer::builder();

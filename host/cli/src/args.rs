@@ -134,6 +134,9 @@ pub(crate) enum Command {
     /// See which calls wait for a person, and decide them
     #[command(subcommand)]
     Approvals(ApprovalsCommand),
+    /// See what the records say about the use of tools
+    #[command(subcommand)]
+    Stats(StatsCommand),
     /// Read and check the journal
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -268,6 +271,20 @@ pub(crate) enum ToolsCommand {
     Show {
         /// Its name or alias
         tool: String,
+    },
+    /// Show the forms of one tool's arguments that went well, the most frequent first
+    Template {
+        /// Its name or alias
+        tool: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StatsCommand {
+    /// List the mistakes that are made with arguments, the most frequent first
+    Arguments {
+        /// Only those of one tool
+        tool: Option<String>,
     },
 }
 

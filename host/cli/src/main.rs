@@ -13,6 +13,7 @@ mod configuration;
 mod doctor;
 mod failure;
 mod identity;
+mod learning;
 mod log;
 mod output;
 mod plugin;
@@ -21,6 +22,7 @@ mod results;
 mod run;
 mod serve;
 mod setup;
+mod stats;
 mod terminal;
 mod token;
 mod tools;
@@ -67,6 +69,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Command::Policy(command) => on_runtime(policy::run(arguments, command)),
         Command::Session(command) => on_runtime(approvals::session(arguments, command)),
         Command::Approvals(command) => on_runtime(approvals::run(arguments, command)),
+        Command::Stats(command) => on_runtime(stats::run(arguments, command)),
         Command::Audit(command) => audit::run(arguments, command),
         Command::Trajectory(command) => trajectory::run(arguments, command),
         Command::Results(command) => results::run(arguments, command),

@@ -29,6 +29,11 @@ pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result
             }
             Ok(0)
         }
+        ToolsCommand::Template { tool } => {
+            let known = tools.iter().find(|known| &*known.name == tool || known.aliases.contains(tool));
+            let name = known.map(|known| known.name.clone()).ok_or_else(|| unknown(tool, &tools))?;
+            crate::learning::templates(&runtime, &name, format).await
+        }
     }
 }
 

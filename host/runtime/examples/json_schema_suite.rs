@@ -25,6 +25,8 @@ struct Case {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
+    // Components are compiled in another process: this program, started again.
+    hermes_runtime::helper_main();
     let suite = PathBuf::from(std::env::args_os().nth(1).ok_or("the suite's folder is the argument")?);
     let house = tempfile::tempdir()?;
     let cases = prepare(&suite, &house.path().join("plugins/suite"))?;

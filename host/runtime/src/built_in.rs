@@ -18,6 +18,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Instant;
 
+/// Mistakes with a tool's arguments that its description tells.
+const MISTAKES: usize = 5;
+
 /// One of the runtime's own tools.
 pub(crate) struct BuiltIn {
     /// Its manifest, in TOML. `required_roles` is left out: every role may call it, unless configuration says otherwise.
@@ -54,9 +57,16 @@ pub(crate) const TOOLS: &[BuiltIn] = &[
     },
     BuiltIn {
         manifest: discovery::DESCRIBE,
-        answer: |_, asked| {
-            let found = discovery::answer_describe(&asked.toolbox.registry, &asked.call.caller.role, asked.args);
-            Box::pin(std::future::ready(found))
+        answer: |runtime, asked| {
+            Box::pin(async move {
+                let role = &asked.call.caller.role;
+                let mut facts = discovery::answer_describe(&asked.toolbox.registry, role, asked.args)?;
+                let name = facts["name"].as_str().unwrap_or_default().to_owned();
+                let mistakes = runtime.argument_mistakes(Some(&name)).await?;
+                facts["templates"] = json!(runtime.argument_templates(&name).await?);
+                facts["frequent_mistakes"] = json!(&mistakes[..mistakes.len().min(MISTAKES)]);
+                Ok(facts)
+            })
         },
     },
     BuiltIn { manifest: read::MANIFEST, answer: |runtime, asked| Box::pin(read_result(runtime, asked)) },

@@ -29,6 +29,7 @@ use crate::sandbox::{self, Run, Sandbox};
 use crate::showing;
 use crate::toolbox::{self, Toolbox};
 use crate::trail::{Trail, TrailStart};
+use crate::validation::learning;
 use crate::{unwind, validation};
 use serde_json::Value;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -58,6 +59,7 @@ const PROJECTIONS: &[Projection] = &[
     permission::PASTS,
     trajectory::PROJECTION,
     recovery::PROJECTION,
+    learning::PROJECTION,
     incident::PROJECTION,
 ];
 
@@ -168,6 +170,7 @@ impl Runtime {
         metadata.repairs = judged.repairs.to_vec();
         session.note_arguments(&judged.canonical);
         trail.args = Some(judged.canonical.clone());
+        trail.facts.form = learning::form(tool, &judged);
         let args = trail.step(Step::Validation, validation::admit(judged, &grant))?;
         *durable = grant.durable();
         trail.facts.writes = grant.writable();
@@ -366,6 +369,18 @@ impl Runtime {
     pub async fn report_outcome(&self, call_id: &str, used: &[String], right: bool) -> Result<(), Error> {
         let details = serde_json::json!({ "call_id": call_id, "used": used, "right": right });
         self.journal.note(Event::now("result.outcome", "embedder", details), Vec::new()).await
+    }
+
+    /// The most frequent mistakes with the arguments of one tool, or of all.
+    pub async fn argument_mistakes(&self, tool: Option<&str>) -> Result<Vec<learning::Mistake>, Error> {
+        let tool = tool.map(str::to_owned);
+        self.journal.read(move |tables| learning::mistakes(tables, tool.as_deref())).await
+    }
+
+    /// The most frequent forms of a tool's arguments that went well.
+    pub async fn argument_templates(&self, tool: &str) -> Result<Vec<learning::Template>, Error> {
+        let tool = tool.to_owned();
+        self.journal.read(move |tables| learning::templates(tables, &tool)).await
     }
 
     /// Waits until every record of a finished call is on disk; `false` if one could not be written.

@@ -307,6 +307,9 @@ pub struct Facts {
     /// The canonical arguments themselves, for calls above LOW.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub args: Option<Arc<str>>,
+    /// The form of the arguments, without their values; see `validation::learning`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub form: Option<Arc<str>>,
     /// What the call acts on.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub targets: Vec<String>,

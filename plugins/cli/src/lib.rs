@@ -1,7 +1,9 @@
-//! The cli adapter: `terminal`, `git` and `pytest`, each a program that the host runs in its sandbox.
+//! The cli adapter: `terminal`, `git`, `pytest` and what a manifest declares by a template of words, each a program that
+//! the host runs in its sandbox.
 //!
 //! This file maps calls to tools. What a program may see and do is the host's business; nothing here can widen it.
 
+mod argv;
 mod describe;
 mod failure;
 mod git;
@@ -10,6 +12,7 @@ mod program;
 mod pytest;
 mod report;
 mod terminal;
+mod words;
 
 /// What `wit/` says, as Rust.
 mod bindings {
@@ -30,6 +33,7 @@ impl Guest for Adapter {
         match call.tool.as_str() {
             "terminal" => terminal::run(&arguments(&call.args)?),
             "git" => git::run(&arguments(&call.args)?),
+            "program" => argv::run(&arguments(&call.args)?),
             "pytest" => pytest::run(&arguments(&call.args)?),
             tool => Err(failure::error(ErrorKind::InvalidInput, None, format!("no tool `{tool}` here"), None)),
         }

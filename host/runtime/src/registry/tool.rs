@@ -324,7 +324,13 @@ fn target_problem(manifest: &ToolManifest, target: &Target) -> Option<String> {
         TargetSyntax::Path if format.is_some_and(|format| format != Some(super::manifest::Format::Path)) => {
             Some(format!("the target `{name}` is a path, so its input needs `format = \"path\"`"))
         }
-        TargetSyntax::Argv => None,
+        TargetSyntax::Argv => target.before.iter().find_map(|word| {
+            let slot = word.strip_prefix('{')?.strip_suffix('}')?;
+            let is_input = manifest.inputs.iter().any(|input| input.name == slot);
+            let is_known =
+                is_input || manifest.input_schema.as_ref().is_some_and(|it| it["properties"].get(slot).is_some());
+            (!is_known).then(|| format!("`before` names the argument `{slot}`, which the tool does not have"))
+        }),
         _ if !target.before.is_empty() => Some("`before` has a meaning only with the syntax `argv`".into()),
         _ => None,
     }

@@ -2,6 +2,7 @@
 
 mod coerce;
 mod explain;
+pub mod learning;
 mod number;
 mod numbers;
 pub mod parse;
@@ -225,3 +226,6 @@ fn refuse(tool: &Tool, mut found: Vec<Problem>) -> Error {
     error.problems = found;
     error
 }
+
+#[cfg(test)]
+mod keyword_tests;
