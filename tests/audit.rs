@@ -161,7 +161,7 @@ fn a_call_whose_process_ended_gets_an_outcome_that_says_so() {
         (call_id, intents)
     };
     assert_eq!(intents, 1);
-    assert_eq!(records::verified(&state_dir).unknown, [call_id.clone()]);
+    assert_eq!(records::verified(&state_dir).unknown, std::slice::from_ref(&call_id));
     let runtime = house.start(house.config());
     assert!(block_on(runtime.flush()));
     let (intent, outcome) = records::of_call(&state_dir, &call_id);

@@ -80,7 +80,7 @@ impl Runtime {
         execution: Execution,
         trail: &mut Trail,
         metadata: &mut Metadata,
-    ) -> Result<Shaped, (Error, Shaped)> {
+    ) -> Result<Shaped, Box<(Error, Shaped)>> {
         let Execution { outcome, partial, usage, log, attempts } = execution;
         metadata.attempts = attempts;
         // Another attempt may have been made on another backend.
@@ -101,12 +101,12 @@ impl Runtime {
         match trail.step(Step::Sandbox, outcome) {
             Ok(output) => {
                 let shaped = result::shape(tool, backend, output, shaping);
-                trail.step(Step::Result, Ok(())).map_err(|error| (error, Shaped::default()))?;
+                trail.step(Step::Result, Ok(())).map_err(|error| Box::new((error, Shaped::default())))?;
                 Ok(shaped)
             }
             Err(error) => {
                 let partial = partial.map(|output| result::shape(tool, backend, output, shaping));
-                Err((error, partial.unwrap_or_default()))
+                Err(Box::new((error, partial.unwrap_or_default())))
             }
         }
     }
@@ -115,14 +115,17 @@ impl Runtime {
     pub(crate) fn show(
         &self,
         call: &Call,
-        shaped: Result<Shaped, (Error, Shaped)>,
+        shaped: Result<Shaped, Box<(Error, Shaped)>>,
         session: &Session,
         trail: &Trail,
         metadata: &mut Metadata,
     ) -> Result<Value, Failed> {
         let (error, mut shaped) = match shaped {
             Ok(shaped) => (None, shaped),
-            Err((error, shaped)) => (Some(error), shaped),
+            Err(failed) => {
+                let (error, shaped) = *failed;
+                (Some(error), shaped)
+            }
         };
         metadata.untrusted |= shaped.says_untrusted();
         if let (Some(whole), Some(truncation)) = (shaped.whole.take(), &mut shaped.truncation) {

@@ -59,10 +59,11 @@ pub(super) fn ring(state_dir: &Path, id: &str) {
     let _ = sender.set_nonblocking(true);
     for entry in std::fs::read_dir(folder(state_dir)).into_iter().flatten().flatten() {
         let is_meant = entry.file_name().to_string_lossy().split('.').next() == Some(id);
-        if is_meant && let Err(error) = sender.send_to(b"!", entry.path()) {
-            if error.kind() == std::io::ErrorKind::ConnectionRefused {
-                let _ = std::fs::remove_file(entry.path());
-            }
+        if is_meant
+            && let Err(error) = sender.send_to(b"!", entry.path())
+            && error.kind() == std::io::ErrorKind::ConnectionRefused
+        {
+            let _ = std::fs::remove_file(entry.path());
         }
     }
 }
