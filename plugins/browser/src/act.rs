@@ -192,7 +192,11 @@ fn done(tab: u32, before: u32, mut facts: Value, time: &Time) -> Result<Output, 
     // A press may have closed its own tab.
     let is_open = browser::tabs().map_err(failure::of)?.iter().any(|open| open.id == tab);
     if !is_open {
-        return Ok(Output { data: Some(json!({ "tab": tab, "closed": true }).to_string()), content: Vec::new(), metadata: None });
+        return Ok(Output {
+            data: Some(json!({ "tab": tab, "closed": true }).to_string()),
+            content: Vec::new(),
+            metadata: None,
+        });
     }
     let settled = settle::reaction(tab, time)?;
     let mut news = News::of(tab)?;

@@ -7,16 +7,44 @@ use crate::bindings::hermes::tool::types::ToolDescription;
 
 /// Name, description and schema of each tool.
 const TOOLS: [(&str, &str, &str); 12] = [
-    ("browser_navigate", "Go to an address in a real browser and wait until the page is there", include_str!("schema/browser_navigate.json")),
-    ("browser_back", "Go back, or forward, in a tab's history and wait until the page is there", include_str!("schema/browser_back.json")),
+    (
+        "browser_navigate",
+        "Go to an address in a real browser and wait until the page is there",
+        include_str!("schema/browser_navigate.json"),
+    ),
+    (
+        "browser_back",
+        "Go back, or forward, in a tab's history and wait until the page is there",
+        include_str!("schema/browser_back.json"),
+    ),
     ("browser_snapshot", "What a page shows, as an outline", include_str!("schema/browser_snapshot.json")),
     ("browser_screenshot", "A picture of a page as PNG", include_str!("schema/browser_screenshot.json")),
-    ("browser_click", "Press an element of a page, and wait for what that leads to", include_str!("schema/browser_click.json")),
-    ("browser_type", "Type a text into a field, in place of what is there, and wait for what that leads to", include_str!("schema/browser_type.json")),
-    ("browser_select", "Choose options of a list, by value or by what they say", include_str!("schema/browser_select.json")),
+    (
+        "browser_click",
+        "Press an element of a page, and wait for what that leads to",
+        include_str!("schema/browser_click.json"),
+    ),
+    (
+        "browser_type",
+        "Type a text into a field, in place of what is there, and wait for what that leads to",
+        include_str!("schema/browser_type.json"),
+    ),
+    (
+        "browser_select",
+        "Choose options of a list, by value or by what they say",
+        include_str!("schema/browser_select.json"),
+    ),
     ("browser_press", "Press a key, on an element or where the focus is", include_str!("schema/browser_press.json")),
-    ("browser_wait", "Wait until a page shows a text, or does not show it any more, or for some seconds", include_str!("schema/browser_wait.json")),
-    ("browser_evaluate", "Run a script in a page, as one of the page's own, and get what it returns as JSON", include_str!("schema/browser_evaluate.json")),
+    (
+        "browser_wait",
+        "Wait until a page shows a text, or does not show it any more, or for some seconds",
+        include_str!("schema/browser_wait.json"),
+    ),
+    (
+        "browser_evaluate",
+        "Run a script in a page, as one of the page's own, and get what it returns as JSON",
+        include_str!("schema/browser_evaluate.json"),
+    ),
     ("browser_tabs", "List the open tabs, or make one the current one", include_str!("schema/browser_tabs.json")),
     ("browser_close", "Close a tab, or the whole session with its cookies", include_str!("schema/browser_close.json")),
 ];

@@ -73,7 +73,10 @@ fn near(tab: u32, text: &str, frames: &[Frame]) -> Vec<String> {
     let usable = |node: &Node| {
         let element = node.element.filter(|_| crate::outline::is_interactive(&node.role))?;
         let name: String = node.name.chars().take(40).collect();
-        Some((element.abs_diff(wanted), format!("{} ({} \"{name}\")", Reference::of(frame.document, element), node.role)))
+        Some((
+            element.abs_diff(wanted),
+            format!("{} ({} \"{name}\")", Reference::of(frame.document, element), node.role),
+        ))
     };
     let mut found: Vec<(u64, String)> = nodes.iter().filter_map(usable).collect();
     found.sort_by_key(|(distance, _)| *distance);
@@ -81,11 +84,18 @@ fn near(tab: u32, text: &str, frames: &[Frame]) -> Vec<String> {
 }
 
 /// Calls a function of ours on an element, beside the page's scripts.
-pub(crate) fn ask(tab: u32, element: Reference, function: &str, arguments: &serde_json::Value) -> Result<serde_json::Value, Error> {
+pub(crate) fn ask(
+    tab: u32,
+    element: Reference,
+    function: &str,
+    arguments: &serde_json::Value,
+) -> Result<serde_json::Value, Error> {
     let Reference { document, element } = element;
     let answer = browser::evaluate(tab, document, Some(element), Realm::Apart, function, &arguments.to_string());
     let answer = answer.map_err(|problem| match problem.reason {
-        browser::Reason::Gone => gone(tab, &Reference::of(document, element).to_string(), "is not on the page any more"),
+        browser::Reason::Gone => {
+            gone(tab, &Reference::of(document, element).to_string(), "is not on the page any more")
+        }
         _ => failure::of(problem),
     })?;
     Ok(serde_json::from_str(&answer).unwrap_or_default())
@@ -118,10 +128,11 @@ const OBSTACLE: &str = "function () {
 /// Brings an element into view and says where to press, if nothing is in the way.
 pub(crate) fn reach(tab: u32, text: &str) -> Result<(Reference, Point), Error> {
     let reference = find(tab, text)?;
-    let point = browser::locate(tab, reference.document, reference.element).map_err(|problem| match problem.reason {
-        browser::Reason::Gone => gone(tab, text, "is not on the page any more"),
-        _ => failure::of(problem),
-    })?;
+    let point =
+        browser::locate(tab, reference.document, reference.element).map_err(|problem| match problem.reason {
+            browser::Reason::Gone => gone(tab, text, "is not on the page any more"),
+            _ => failure::of(problem),
+        })?;
     let obstacle = ask(tab, reference, OBSTACLE, &serde_json::json!([]))?;
     match obstacle.as_str().unwrap_or_default() {
         "" => Ok((reference, point)),

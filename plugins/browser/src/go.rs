@@ -104,7 +104,8 @@ fn download(tab: u32, time: &Time) -> Result<Output, Error> {
         news.more(tab)?;
     }
     let state = browser::state(tab).map_err(failure::of)?;
-    let refused = news.downloads.iter().any(|told| told["state"].as_str().is_some_and(|state| state.starts_with("refused")));
+    let refused =
+        news.downloads.iter().any(|told| told["state"].as_str().is_some_and(|state| state.starts_with("refused")));
     let output = report::output(tab, &state, json!({ "download": true }), news, Vec::new());
     match refused {
         true => {

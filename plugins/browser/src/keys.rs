@@ -21,8 +21,7 @@ const NAMED: &[(&str, &str, u32, &str)] = &[
     ("Space", "Space", 32, " "),
 ];
 /// Keys that are held: name, number in the sum.
-const HELD: &[(&str, u8)] =
-    &[("Alt", 1), ("Control", 2), ("Ctrl", 2), ("Meta", 4), ("Command", 4), ("Shift", 8)];
+const HELD: &[(&str, u8)] = &[("Alt", 1), ("Control", 2), ("Ctrl", 2), ("Meta", 4), ("Command", 4), ("Shift", 8)];
 /// Held with any of these, a key types nothing.
 const COMMANDS: u8 = 1 | 2 | 4;
 

@@ -30,14 +30,48 @@ pub(crate) struct Document {
 
 /// Roles of things that can be used.
 const INTERACTIVE: &[&str] = &[
-    "button", "link", "textbox", "searchbox", "checkbox", "radio", "combobox", "listbox", "option", "menuitem",
-    "menuitemcheckbox", "menuitemradio", "tab", "switch", "slider", "spinbutton", "treeitem", "gridcell",
-    "DisclosureTriangle", "PopUpButton", "MenuListOption", "ComboBoxSelect", "ComboBoxMenuButton", "Date", "DateTime",
-    "ColorWell", "InputTime",
+    "button",
+    "link",
+    "textbox",
+    "searchbox",
+    "checkbox",
+    "radio",
+    "combobox",
+    "listbox",
+    "option",
+    "menuitem",
+    "menuitemcheckbox",
+    "menuitemradio",
+    "tab",
+    "switch",
+    "slider",
+    "spinbutton",
+    "treeitem",
+    "gridcell",
+    "DisclosureTriangle",
+    "PopUpButton",
+    "MenuListOption",
+    "ComboBoxSelect",
+    "ComboBoxMenuButton",
+    "Date",
+    "DateTime",
+    "ColorWell",
+    "InputTime",
 ];
 /// Roles that say what follows is about.
-const LANDMARKS: &[&str] =
-    &["heading", "main", "navigation", "form", "dialog", "alertdialog", "alert", "search", "status", "banner", "Iframe"];
+const LANDMARKS: &[&str] = &[
+    "heading",
+    "main",
+    "navigation",
+    "form",
+    "dialog",
+    "alertdialog",
+    "alert",
+    "search",
+    "status",
+    "banner",
+    "Iframe",
+];
 /// Roles that add nothing to what is in them.
 const TRANSPARENT: &[&str] = &["generic", "none", "presentation", "LayoutTable", "LayoutTableRow", "LayoutTableCell"];
 /// Roles that are never shown: the pieces of a text.
@@ -63,7 +97,8 @@ pub(crate) fn lines_of(documents: &[Document], wanted: Reference) -> Option<Vec<
     let nodes = found.nodes.as_ref().ok()?;
     let from = nodes.iter().position(|node| node.element == Some(wanted.element))?;
     let level = nodes[from].level;
-    let to = nodes[from + 1..].iter().position(|node| node.level <= level).map_or(nodes.len(), |count| from + 1 + count);
+    let to =
+        nodes[from + 1..].iter().position(|node| node.level <= level).map_or(nodes.len(), |count| from + 1 + count);
     let mut out = Vec::new();
     part(&nodes[from..to], found.frame.document, documents, 0, &mut out);
     Some(out)
@@ -223,12 +258,7 @@ mod tests {
             Document { frame: frame(2, Some(1), Some(5)), nodes: Ok(inner) },
             Document { frame: frame(3, Some(1), Some(77)), nodes: Err("silent".into()) },
         ];
-        let expect = [
-            "- button \"Go on\" [d1e3]",
-            "- Iframe [d1e5]",
-            "  - link \"In\" [d2e9]",
-            "- end of 'it'",
-        ];
+        let expect = ["- button \"Go on\" [d1e3]", "- Iframe [d1e5]", "  - link \"In\" [d2e9]", "- end of 'it'"];
         assert_eq!(shown(&lines(&documents)), expect);
         let part = lines_of(&documents, Reference::of(1, 5)).unwrap();
         assert_eq!(shown(&part), ["- Iframe [d1e5]", "  - link \"In\" [d2e9]"]);

@@ -50,7 +50,12 @@ pub(crate) fn wait(args: &Wait, time: &Time) -> Result<Output, Error> {
         (None, None) => return pause(tab, args.seconds.unwrap_or(1), time),
         (Some(_), Some(_)) => {
             let message = "`text` and `gone` exclude each other".to_owned();
-            return Err(failure::error(ErrorKind::InvalidInput, None, message, Some("wait for one, then for the other")));
+            return Err(failure::error(
+                ErrorKind::InvalidInput,
+                None,
+                message,
+                Some("wait for one, then for the other"),
+            ));
         }
     };
     let mut looks = 0;

@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn what_the_task_names_survives_with_what_contains_it() {
-        let mut lines: Vec<Line> = (0..500).map(|number| line(0, &format!("- filler number {number}"), false)).collect();
+        let mut lines: Vec<Line> =
+            (0..500).map(|number| line(0, &format!("- filler number {number}"), false)).collect();
         lines.push(line(0, "- list \"Invoices\"", false));
         lines.push(line(1, "- button \"Pay invoice 77\"", true));
         let cut = cut(&lines, Some("pay the invoice"), 400);

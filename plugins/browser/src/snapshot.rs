@@ -48,8 +48,11 @@ pub(crate) fn take(args: &Snapshot, task: Option<&str>) -> Result<Output, Error>
     let cut = relevance::cut(&lines, task, BUDGET);
     let state = browser::state(tab).map_err(failure::of)?;
     let mut facts = json!({});
-    let unread: Vec<&str> =
-        documents.iter().filter(|document| document.nodes.is_err()).map(|document| document.frame.url.as_str()).collect();
+    let unread: Vec<&str> = documents
+        .iter()
+        .filter(|document| document.nodes.is_err())
+        .map(|document| document.frame.url.as_str())
+        .collect();
     if !unread.is_empty() {
         facts["unread_frames"] = unread.into();
     }

@@ -140,18 +140,29 @@ mod tests {
 
     #[test]
     fn an_argument_stays_one_word() {
-        check("rg -n -- {pattern} {path}", json!({"pattern": "a b; $(x) 'y'", "path": "/workspace"}), &["rg", "-n", "--", "a b; $(x) 'y'", "/workspace"]);
+        check(
+            "rg -n -- {pattern} {path}",
+            json!({"pattern": "a b; $(x) 'y'", "path": "/workspace"}),
+            &["rg", "-n", "--", "a b; $(x) 'y'", "/workspace"],
+        );
         check("p 'two words' {a}", json!({"a": ""}), &["p", "two words", ""]);
         check("p --max={n} {files}", json!({"n": 3, "files": ["a", "b"]}), &["p", "--max=3", "a", "b"]);
         check("p --glob={globs}", json!({"globs": ["*.rs", "-x"]}), &["p", "--glob=*.rs", "--glob=-x"]);
         check("p {deep?--deep} {flat?--flat}", json!({"deep": true, "flat": false}), &["p", "--deep"]);
-        check("p [--user {user}] [-e {patterns}] {missing}", json!({"patterns": ["a", "b"]}), &["p", "-e", "a", "-e", "b"]);
+        check(
+            "p [--user {user}] [-e {patterns}] {missing}",
+            json!({"patterns": ["a", "b"]}),
+            &["p", "-e", "a", "-e", "b"],
+        );
     }
 
     #[test]
     fn an_argument_is_an_option_only_where_the_template_says_so() {
         assert!(matches!(refused("rg {pattern}", json!({"pattern": "--pre=sh"})), Refused::Value(_)));
-        assert!(matches!(refused("rg [-e {patterns}]", json!({"patterns": ["a", "-f/etc/passwd"]})), Refused::Value(_)));
+        assert!(matches!(
+            refused("rg [-e {patterns}]", json!({"patterns": ["a", "-f/etc/passwd"]})),
+            Refused::Value(_)
+        ));
         check("rg -- {pattern}", json!({"pattern": "--pre=sh"}), &["rg", "--", "--pre=sh"]);
         check("p {-options}", json!({"options": ["-v"]}), &["p", "-v"]);
         // A value that is `--` ends nothing for the slots after it.

@@ -37,12 +37,16 @@ fn attempt_at(attempt: &str) -> String {
     match attempt {
         "environment" => format!("{} variables", std::env::vars().count()),
         "arguments" => format!("{} arguments", std::env::args().count()),
-        "directory" => shown(std::env::current_dir().and_then(|place| std::fs::read_dir(place)).map(|found| found.count())),
+        "directory" => {
+            shown(std::env::current_dir().and_then(|place| std::fs::read_dir(place)).map(|found| found.count()))
+        }
         "read" => shown(std::fs::read_to_string("/etc/passwd")),
         "read_own" => shown(std::fs::read_to_string("/workspace/secret.txt")),
         "read_process" => shown(std::fs::read_to_string("/proc/self/environ")),
         "write" => shown(std::fs::write("/tmp/canary", "x")),
-        "truncate" => shown(std::fs::File::options().write(true).truncate(true).open("/workspace/secret.txt").map(drop)),
+        "truncate" => {
+            shown(std::fs::File::options().write(true).truncate(true).open("/workspace/secret.txt").map(drop))
+        }
         "rename" => shown(std::fs::rename("/workspace/secret.txt", "/outside/secret.txt")),
         "hard_link" => shown(std::fs::hard_link("/workspace/secret.txt", "/outside/secret.txt")),
         "symbolic_link" => shown(symbolic_link()),
