@@ -187,6 +187,10 @@ impl Tabs {
     async fn used(&mut self) -> Result<&mut Used, Failure> {
         let key = self.session.key();
         let is_there = |used: &Used| used.running.is_alive() && lock(&used.running.world).rooms.contains_key(&used.key);
+        // An attempt whose browser broke off learns that; the next one gets a fresh one.
+        if self.used.as_ref().is_some_and(|used| !used.running.is_alive()) {
+            return Err(failure(Reason::Crashed, "the browser broke off, and its tabs are gone"));
+        }
         if !self.used.as_ref().is_some_and(is_there) {
             self.used = None;
             let running = self.browsers.running(self.deadline).await?;
