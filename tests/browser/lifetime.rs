@@ -58,9 +58,6 @@ fn profiles() -> usize {
 /// Starts a copy of this program that opens a page and then waits, and ends it as the caller likes.
 fn ended_by(how: &str, end: impl FnOnce(&mut std::process::Child)) {
     let house = House::with_files();
-    let server = Server::start();
-    server.page("/", "<title>open</title>");
-    std::fs::write(house.path("page"), server.url("/")).unwrap();
     std::fs::write(house.path("how"), how).unwrap();
     let profiles_before = profiles();
     let mut copy = child::command("browser::lifetime::opens_a_page_and_waits", house.root());
@@ -102,14 +99,14 @@ fn a_runtime_that_is_interrupted_leaves_no_browser() {
 #[test]
 fn opens_a_page_and_waits() {
     let Some(house) = child::house() else { return };
-    let (page, how) =
-        (std::fs::read_to_string(house.path("page")).unwrap(), std::fs::read_to_string(house.path("how")).unwrap());
-    let mut config = house.config();
-    let host = page.strip_prefix("http://").unwrap().trim_end_matches('/');
-    config.browser.private_hosts.push(HostPattern::parse(host).unwrap());
+    let how = std::fs::read_to_string(house.path("how")).unwrap();
+    // Served here: what another process of this program listens on is taken for the runtime's own.
+    let server = Server::start();
+    server.page("/", "<title>open</title>");
+    let config = config(&house, &[&server]);
     let runtime = house.start(config);
     block_on_within(WATCHDOG, async {
-        ok(&runtime, "browser_navigate", json!({ "url": page })).await;
+        ok(&runtime, "browser_navigate", json!({ "url": server.url("/") })).await;
         println!("OPEN");
         tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new())).await.unwrap().unwrap();
         assert_ne!(how, "panic", "as it was told");
