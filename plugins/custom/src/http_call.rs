@@ -141,7 +141,7 @@ fn refusal(url: &str, response: &Response) -> Failure {
         _ => (Kind::Upstream, None),
     };
     let failure = Failure::new(kind, format!("`{host}` answered with status {status}")).reason("http_status");
-    let failure = if matches!(status, 429 | 300..=499) { failure } else { failure.sent() };
+    let failure = if matches!(status, 300..=499) { failure } else { failure.sent() };
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,

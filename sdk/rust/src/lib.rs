@@ -48,6 +48,7 @@ extern crate self as hermes_sdk;
     rustdoc::all,
     reason = "generated from wit/"
 )]
+#[expect(clippy::allow_attributes_without_reason, reason = "the file is generated")]
 pub mod bindings;
 
 mod answer;
