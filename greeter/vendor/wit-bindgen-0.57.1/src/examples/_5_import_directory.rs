@@ -1,0 +1,6 @@
+crate::generate!({
+    path: concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/wit/"
+    ),
+});
