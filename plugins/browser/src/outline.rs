@@ -183,7 +183,7 @@ fn line(node: &Node, document: u32, over: &str) -> Option<(String, bool)> {
         match (state.as_str(), value.as_str()) {
             ("url", url) if node.role == "link" => text.push_str(&format!(" -> {}", one_line(url))),
             ("url" | "editable" | "autocomplete" | "multiline", _) => {}
-            ("valuemin" | "valuemax", value) if value == "0" => {}
+            ("valuemin" | "valuemax", "0") => {}
             (state, "true") => text.push_str(&format!(" [{state}]")),
             (state, value) => text.push_str(&format!(" [{state}={}]", one_line(value))),
         }

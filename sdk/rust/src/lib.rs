@@ -48,7 +48,14 @@ extern crate self as hermes_sdk;
     rustdoc::all,
     reason = "generated from wit/"
 )]
-#[expect(clippy::allow_attributes_without_reason, reason = "the file is generated")]
+#[allow(
+    clippy::all,
+    clippy::unwrap_used,
+    clippy::allow_attributes_without_reason,
+    missing_docs,
+    unreachable_pub,
+    reason = "the file is generated"
+)]
 pub mod bindings;
 
 mod answer;

@@ -1,4 +1,5 @@
 //! Are the bindings those of the contract? They are generated from `wit/` and kept, so that a plugin needs no generator.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first thing that is not as it says")]
 
 use std::path::Path;
 use wit_bindgen_core::wit_parser::Resolve;

@@ -1,4 +1,5 @@
 //! Does a function become the tool that its author means? Schema, defaults, failures, and what the runtime hands in.
+#![expect(clippy::too_many_arguments, reason = "a tool has as many arguments as it needs")]
 
 use hermes_sdk::native::World;
 use hermes_sdk::{Answer, Call, Failure, Files, Http, Kind, Level, Result, Schema, Secrets, plugin, tool};
