@@ -1,7 +1,0 @@
-/*!
-Vector algorithms for the `aarch64` target.
-*/
-
-pub mod neon;
-
-pub(crate) mod memchr;

@@ -1,6 +1,0 @@
-crate::generate!({
-    path: concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/wit/"
-    ),
-});
