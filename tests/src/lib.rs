@@ -5,15 +5,17 @@
 //!
 //! ```no_run
 //! use hermes_runtime::permission::{self, Authority};
-//! use hermes_runtime::sandbox::{self, Execution, Run, Sandbox};
+//! use hermes_runtime::permission::Grant;
+//! use hermes_runtime::validation::Args;
 //! use hermes_runtime::{Call, adapter::Adapter, record::Facts, registry::Tool, validation};
 //!
-//! async fn run(sandbox: &Sandbox, call: Call, tool: &Tool, adapter: &Adapter, authority: &Authority<'_>, run: Run<'_>) -> Execution {
+//! // Executing itself is the spine's alone.
+//! async fn run(call: Call, tool: &Tool, adapter: &Adapter, authority: &Authority<'_>) -> (Grant, Args) {
 //!     let preview = || validation::judge(tool, &call.args, std::time::Duration::from_secs(60));
 //!     let permitted = permission::permit(&call, tool, adapter, authority, preview, &mut Facts::default()).await;
 //!     let (grant, judged) = permitted.unwrap();
 //!     let args = validation::admit(judged, &grant).unwrap();
-//!     sandbox::execute(sandbox, grant, args, run).await
+//!     (grant, args)
 //! }
 //! ```
 //!
@@ -30,11 +32,10 @@
 //!
 //! ```no_run
 //! use hermes_runtime::permission::Grant;
-//! use hermes_runtime::sandbox::{self, Execution, Run, Sandbox};
 //! use hermes_runtime::validation::Args;
 //!
-//! async fn run(sandbox: &Sandbox, grant: Grant, args: Args, run: Run<'_>) -> Execution {
-//!     sandbox::execute(sandbox, grant, args, run).await
+//! fn run(grant: Grant, args: Args) -> (Grant, Args) {
+//!     (grant, args)
 //! }
 //! ```
 //!
