@@ -149,8 +149,15 @@ pub(crate) fn progress(update: &Progress) {
 pub(crate) struct Installing(Option<indicatif::ProgressBar>);
 
 impl Installing {
-    /// The next one begins.
+    /// The next one begins. A terminal that is to get nothing but text gets a line instead of a bar.
     pub(crate) fn show(&mut self, component: &hermes_runtime::sandbox::install::Installing<'_>) {
+        let message = printable_lines(&format!("compiling the component of `{}`, this once", component.adapter));
+        if !colours(&std::io::stderr()) {
+            if std::io::stderr().is_terminal() {
+                say!("… {} of {} {message}", component.number, component.of);
+            }
+            return;
+        }
         let bar = self.0.get_or_insert_with(|| {
             let bar = indicatif::ProgressBar::new(component.of as u64);
             bar.set_style(
@@ -160,7 +167,7 @@ impl Installing {
             bar
         });
         bar.set_position(component.number.saturating_sub(1) as u64);
-        bar.set_message(printable_lines(&format!("compiling the component of `{}`, this once", component.adapter)));
+        bar.set_message(message);
         bar.tick();
     }
 }
