@@ -30,6 +30,7 @@ mod leaks;
 mod learning;
 mod limits;
 mod manifests;
+mod nesting;
 mod outbound;
 mod permission_golden;
 mod policies;

@@ -365,3 +365,57 @@ fn a_refusal_that_is_repeated_says_so() {
     assert_eq!(repeat(json!({})), Some(2));
     assert_eq!(repeat(json!({ "n": 1 })), None);
 }
+
+/// A person sees the lines that go and come, and a yes holds for the file as it was shown.
+#[test]
+fn a_yes_to_a_change_counts_for_the_file_that_was_shown() {
+    let house = House::with_files();
+    std::fs::write(
+        house.path("factors.cedar"),
+        "@ask permit (principal, action == Action::\"file_write\", resource);\n",
+    )
+    .unwrap();
+    let runtime = house.start(config(&house));
+    house.write("a.txt", "one\ntwo\n");
+    let args = json!({ "path": "/workspace/a.txt", "mode": "overwrite", "content": "one\n2\n" });
+    let write = || {
+        let call = Call { tool: "file_write".into(), ..call_as("a", "s", &args) };
+        block_on(runtime.call(call)).envelope
+    };
+    let asked = write();
+    let id = asked.error.as_ref().unwrap().approval_id.clone().unwrap_or_else(|| panic!("{asked:#?}"));
+    let effect = {
+        let journal = open_journal(&house.path("state")).unwrap();
+        block_on(desk::find(&journal, &id)).unwrap().request.effect.join("\n")
+    };
+    assert!(effect.contains("\n-two\n+2"), "{effect}");
+
+    answer(&house, &asked, ONCE).unwrap();
+    house.write("a.txt", "one\nthree\n");
+    let refused = write();
+    assert_eq!((kind(&refused), reason(&refused).as_deref()), (Some(Kind::Conflict), Some("target_changed")));
+    assert_eq!(house.read("a.txt"), "one\nthree\n");
+
+    let asked = write();
+    assert_eq!(kind(&asked), Some(Kind::ApprovalPending), "{asked:#?}");
+    answer(&house, &asked, ONCE).unwrap();
+    assert_eq!(kind(&write()), None);
+    assert_eq!(house.read("a.txt"), "one\n2\n");
+}
+
+/// An agent can ask what became of its question, and of no other caller's.
+#[test]
+fn an_agent_can_look_at_its_own_question() {
+    let house = house();
+    let runtime = house.start(config(&house));
+    let asked = run(&runtime, &json!({ "n": 1 }));
+    let id = asked.error.as_ref().unwrap().approval_id.clone().unwrap();
+    let look = |caller: &str| {
+        let call = Call { tool: "approval_status".into(), ..call_as(caller, "s", &json!({ "approval_id": id })) };
+        block_on(runtime.call(call)).envelope
+    };
+    assert_eq!(look("a").data["state"], "pending", "{:#?}", look("a"));
+    assert!(look("b").error.is_some() || look("b").data["state"].is_null(), "another caller's question");
+    answer(&house, &asked, no()).unwrap();
+    assert_eq!(look("a").data["state"], "denied", "{:#?}", look("a"));
+}

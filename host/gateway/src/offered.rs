@@ -174,6 +174,7 @@ async fn call(server: &Server, entry: String, args: Value) -> Result<Map<String,
         session: server.session(),
         progress: None,
         fixed: None,
+        parent: None,
     };
     let envelope = server.runtime().call(call).await.envelope;
     match (envelope.error, envelope.data) {

@@ -111,6 +111,7 @@ impl Server {
             session: head.and_then(stateful_session).unwrap_or_else(|| self.session.clone()),
             progress: None,
             fixed: None,
+            parent: None,
         }
     }
 }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
@@ -25,6 +26,91 @@ pub struct Call {
     pub progress: Option<tokio::sync::mpsc::Sender<Progress>>,
     /// The component's clock and random numbers, for a test or a replay. Never from an agent.
     pub fixed: Option<Arc<Fixed>>,
+    /// The call within which it is made. Only the runtime makes one.
+    pub parent: Option<Arc<Parent>>,
+}
+
+/// Calls within each other, the outermost not counted.
+const DEPTH: u8 = 4;
+/// Calls within one outermost call.
+const FAN_OUT: u32 = 64;
+
+/// The call within which another one is made.
+#[derive(Debug)]
+pub struct Parent {
+    pub(crate) call_id: Arc<str>,
+    /// 0 for the outermost.
+    depth: u8,
+    /// When its attempt is over, and with it all that is within.
+    pub(crate) until: Instant,
+    /// Whether it may have read something from outside.
+    pub(crate) from_outside: bool,
+    budget: Arc<Budget>,
+}
+
+/// What all calls within one outermost call share.
+#[derive(Debug)]
+struct Budget {
+    calls: AtomicU32,
+    fuel: AtomicU64,
+}
+
+/// Why no call can be made within another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Nesting {
+    #[error("at most {DEPTH} calls may be within each other")]
+    TooDeep,
+    #[error("at most {FAN_OUT} calls may be made within one")]
+    TooMany,
+}
+
+impl Nesting {
+    pub(crate) fn is_depth(self) -> bool {
+        self == Nesting::TooDeep
+    }
+}
+
+impl Parent {
+    /// A call that may make others: its own fuel is what all of them together may use. One that is within another
+    /// shares what that one has.
+    pub(crate) fn of(call: &Call, call_id: Arc<str>, fuel: u64, from_outside: bool, until: Instant) -> Parent {
+        let fresh = || Arc::new(Budget { calls: AtomicU32::new(FAN_OUT), fuel: AtomicU64::new(fuel) });
+        let around = call.parent.as_deref();
+        Parent {
+            call_id,
+            depth: around.map_or(0, |around| around.depth),
+            until,
+            from_outside: from_outside || around.is_some_and(|around| around.from_outside),
+            budget: around.map_or_else(fresh, |around| around.budget.clone()),
+        }
+    }
+
+    /// What a call within this one has, until this one's attempt is over.
+    pub(crate) fn within(&self, until: Instant) -> Result<Parent, Nesting> {
+        if self.depth >= DEPTH {
+            return Err(Nesting::TooDeep);
+        }
+        let one_less = |calls: u32| calls.checked_sub(1);
+        self.budget.calls.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).map_err(|_| Nesting::TooMany)?;
+        Ok(Parent {
+            call_id: self.call_id.clone(),
+            depth: self.depth + 1,
+            until: until.min(self.until),
+            from_outside: self.from_outside,
+            budget: self.budget.clone(),
+        })
+    }
+
+    /// How much fuel the calls within have left together.
+    pub(crate) fn fuel(&self) -> u64 {
+        self.budget.fuel.load(Ordering::SeqCst)
+    }
+
+    /// Takes what one of them has used.
+    pub(crate) fn use_fuel(&self, used: u64) {
+        let less = |fuel: u64| Some(fuel.saturating_sub(used));
+        let _ = self.budget.fuel.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+    }
 }
 
 /// The clock and the randomness of one call, fixed, so that it runs as it ran before.
@@ -188,6 +274,7 @@ impl Call {
             session: "embedder".into(),
             progress: None,
             fixed: None,
+            parent: None,
         }
     }
 
@@ -219,6 +306,23 @@ impl Call {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_within_each_other_share_what_there_is() {
+        let far = Instant::now() + Duration::from_secs(60);
+        let outer = Parent::of(&Call::new("a", Value::Null), "1".into(), 100, false, far);
+        let mut inner = outer.within(far).unwrap();
+        for _ in 1..DEPTH {
+            let call = Call { parent: Some(Arc::new(inner)), ..Call::new("b", Value::Null) };
+            inner = Parent::of(&call, "2".into(), 1_000_000, false, far).within(far).unwrap();
+        }
+        assert_eq!(inner.within(far).unwrap_err(), Nesting::TooDeep);
+        inner.use_fuel(30);
+        assert_eq!(outer.fuel(), 70, "the innermost call's fuel is the outermost one's");
+        let made = (0..).take_while(|_| outer.within(far).is_ok()).count();
+        assert_eq!(made as u32, FAN_OUT - u32::from(DEPTH));
+        assert_eq!(outer.within(far).unwrap_err(), Nesting::TooMany);
+    }
 
     #[test]
     fn parts_that_only_differ_in_where_they_are_split_have_different_digests() {

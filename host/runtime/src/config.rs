@@ -60,6 +60,8 @@ pub struct Config {
     pub http: HttpSettings,
     /// Where secrets come from and where they may go, by name. Their values are never here.
     pub secrets: BTreeMap<String, SecretSettings>,
+    /// Which tools an adapter may call that asks for the capability `invoke`, by the adapter's name.
+    pub invoke: BTreeMap<String, BTreeSet<String>>,
     /// The servers whose tools are served too.
     pub mcp: McpSettings,
     /// What the browser may reach and use up.
@@ -89,6 +91,7 @@ struct ConfigFile {
     labels: Vec<LabelRule>,
     http: Option<HttpSettings>,
     secrets: BTreeMap<String, SecretSettings>,
+    invoke: BTreeMap<String, BTreeSet<String>>,
     mcp: McpSettings,
     browser: WrittenBrowser,
     protected: Vec<PathBuf>,
@@ -161,6 +164,7 @@ impl Config {
             labels: Vec::new(),
             http: HttpSettings::default(),
             secrets: BTreeMap::new(),
+            invoke: BTreeMap::new(),
             mcp: McpSettings::default(),
             browser: BrowserSettings::default(),
             protected: BTreeSet::new(),
@@ -411,6 +415,7 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
         secret.file = secret.file.map(&at);
         config.secrets.insert(name, secret);
     }
+    config.invoke.extend(file.invoke);
     config.mcp.extend(file.mcp, at);
     file.browser.apply(&mut config.browser, at);
     for (key, value) in file.ceiling {

@@ -14,6 +14,7 @@ use crate::injection::session::Sessions;
 use crate::injection::{self, Ending, Injection, feedback, recovery, trajectory};
 use crate::journal::{Journal, OpenError, Projection};
 use crate::permission::approval::Approver;
+use crate::permission::change::Look;
 use crate::permission::target::path::Places;
 use crate::permission::{self, Authority};
 use crate::record::{Event, Facts};
@@ -30,7 +31,7 @@ use crate::showing;
 use crate::toolbox::{self, Toolbox};
 use crate::trail::{Trail, TrailStart};
 use crate::validation::learning;
-use crate::{unwind, validation};
+use crate::{nesting, unwind, validation};
 use serde_json::Value;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
@@ -108,6 +109,7 @@ impl Runtime {
             caller: call.caller.clone(),
             session: call.session.clone(),
             situation: call.situation.clone(),
+            parent: call.parent.as_ref().map(|parent| parent.call_id.clone()),
         };
         let mut trail = match self.journal.begin(start).await {
             Ok(trail) => trail,
@@ -163,7 +165,8 @@ impl Runtime {
             Ok(judged)
         };
         let call_id = trail.call_id();
-        let authority = self.authority(&toolbox, &call_id)?;
+        let look = |path: &str| self.sandbox.glance(path);
+        let authority = self.authority(&toolbox, &call_id, &look)?;
         let permitted = permission::permit(call, tool, adapter, &authority, preview, &mut trail.facts).await;
         authority.limiter.note(tool, &call.caller.id, permitted.as_ref().err());
         let (mut grant, judged) = trail.step(Step::Permission, permitted)?;
@@ -181,21 +184,32 @@ impl Runtime {
             trail.intent(claims).await?;
         }
         let own = tool.built_in.map(|place| (place, Asked { call, args: args.value(), toolbox: &toolbox }));
-        let run = self.run(call, tool, (adapter, backend), &metadata.call_id);
+        let mut run = self.run(call, tool, (adapter, backend), &metadata.call_id);
         let execution = match own {
             Some((place, asked)) => sandbox::answer(grant, &args, tool, built_in::answer(place, self, asked)).await,
-            None => sandbox::execute(&self.sandbox, grant, args, run, trail).await,
+            None if adapter.invokes.is_empty() => sandbox::execute(&self.sandbox, grant, args, run, trail).await,
+            None => {
+                let (invoker, requests) = nesting::invoker(self.sandbox.around(call, &call_id, tool, adapter, trail));
+                run.invoker = Some(invoker);
+                self.alongside(call, requests, sandbox::execute(&self.sandbox, grant, args, run, trail)).await
+            }
         };
         let shaped = self.shape(&session.looks_for(call), (tool, backend), execution, trail, metadata);
         self.show(call, shaped, &session, trail, metadata)
     }
 
-    fn authority<'a>(&'a self, toolbox: &'a Toolbox, call_id: &'a Arc<str>) -> Result<Authority<'a>, Error> {
+    fn authority<'a>(
+        &'a self,
+        toolbox: &'a Toolbox,
+        call_id: &'a Arc<str>,
+        look: &'a Look<'a>,
+    ) -> Result<Authority<'a>, Error> {
         let writing = self.journal.writing()?;
         Ok(Authority {
             call_id,
             journal: &self.journal,
             memory: &self.memory,
+            look,
             places: &self.places,
             policies: &toolbox.policies,
             http: &self.config.http,
@@ -222,6 +236,8 @@ impl Runtime {
             task: call.situation.task.as_deref(),
             progress: call.progress.clone(),
             fixed: call.fixed.as_deref(),
+            parent: call.parent.as_deref(),
+            invoker: None,
         }
     }
 }

@@ -26,6 +26,7 @@ pub mod envelope;
 pub mod error;
 mod foresight;
 pub mod journal;
+mod nesting;
 pub mod outbound;
 pub mod record;
 pub mod rules;

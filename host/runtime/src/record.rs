@@ -240,6 +240,9 @@ pub struct Record {
     pub session: Arc<str>,
     /// In which circumstances.
     pub situation: Arc<Situation>,
+    /// The call within which it was made.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub parent: Option<Arc<str>>,
     /// What was learnt about the call on its way.
     #[serde(flatten)]
     pub facts: Facts,

@@ -50,7 +50,7 @@ pub(crate) fn load(
             number += 1;
             watch(Installing { adapter: &plugin.adapter.name, number, of });
         }
-        faults.extend(load_adapter(sandbox, &plugin, &mut adapters));
+        faults.extend(load_adapter(config, sandbox, &plugin, &mut adapters));
         reasons.extend(plugin.adapter.declared_reasons());
         let (offered, left_out) = offered(sandbox, &plugin);
         faults.extend(left_out);
@@ -116,7 +116,7 @@ fn offered(sandbox: &Sandbox, plugin: &Plugin) -> (Vec<ManifestText>, Vec<Fault>
     (manifests, faults)
 }
 
-fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> Vec<Fault> {
+fn load_adapter(config: &Config, sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> Vec<Fault> {
     let manifest = &plugin.adapter;
     let capabilities: BTreeSet<String> = manifest.capabilities.iter().cloned().collect();
     if manifest.sandbox.profile == Profile::Process {
@@ -135,7 +135,9 @@ fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> 
             )];
         }
     };
+    let invokes = config.invoke.get(&manifest.name).filter(|_| capabilities.contains("invoke"));
     let adapter = Adapter {
+        invokes: invokes.cloned().unwrap_or_default().into(),
         name: manifest.name.as_str().into(),
         version: manifest.version.clone(),
         component: Digest::of(&plugin.component),

@@ -17,6 +17,8 @@ pub(crate) struct TrailStart {
     pub(crate) caller: Arc<Caller>,
     pub(crate) session: Arc<str>,
     pub(crate) situation: Arc<Situation>,
+    /// The call within which it is made.
+    pub(crate) parent: Option<Arc<str>>,
 }
 
 /// The trail that one call leaves. Lifetime: the call. Dropped before its end, it records that the call was
@@ -174,6 +176,7 @@ impl Trail {
             caller: self.start.caller.clone(),
             session: self.start.session.clone(),
             situation: self.start.situation.clone(),
+            parent: self.start.parent.clone(),
             facts: if last { std::mem::take(&mut self.facts) } else { self.facts.clone() },
             steps: if last { std::mem::take(&mut self.steps) } else { self.steps.clone() },
             code: outcome.map(|(code, _)| code),

@@ -27,6 +27,8 @@ pub struct Adapter {
     pub reasons: BTreeSet<String>,
     /// What no tool of it exceeds.
     pub limits: LimitsManifest,
+    /// The tools that it may call, as far as its caller may.
+    pub invokes: Arc<BTreeSet<String>>,
 }
 
 /// All adapters by each of their names.
@@ -54,6 +56,7 @@ fn own() -> Adapter {
         capabilities: BTreeSet::new(),
         reasons: BTreeSet::new(),
         limits: LimitsManifest::default(),
+        invokes: Arc::default(),
     }
 }
 

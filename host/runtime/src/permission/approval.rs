@@ -96,6 +96,8 @@ pub(super) struct Channels<'a> {
     pub(super) settings: &'a ApprovalSettings,
     pub(super) approver: Option<&'a dyn Approver>,
     pub(super) waiting: &'a Semaphore,
+    /// Whether the caller is told at once to come back: a call within another one would hold that one up.
+    pub(super) at_once: bool,
 }
 
 /// A yes, and what has to hold when the call is about to run.
@@ -132,7 +134,7 @@ fn yes(parked: &Parked, binding: &Binding, call_id: &str) -> Yes {
     Yes {
         by: parked.decided_by.clone().unwrap_or_default(),
         approval: parked.id.clone(),
-        claim: claim::redeem(&parked.id, binding, call_id),
+        claim: claim::redeem(&parked.id, binding, parked.runs, call_id),
     }
 }
 
@@ -168,6 +170,9 @@ async fn park(channels: &Channels<'_>, mut request: Request, binding: &Binding) 
 }
 
 async fn wait(channels: &Channels<'_>, parked: Parked, binding: &Binding, call_id: &str) -> Result<Yes, Error> {
+    if channels.at_once {
+        return Err(pending(&parked));
+    }
     let Ok(_place) = channels.waiting.try_acquire() else { return Err(pending(&parked)) };
     let left = Duration::from_millis(parked.expires_ms.saturating_sub(now_ms()));
     // Who is asked in front of the caller may think as long as the question counts.
@@ -269,6 +274,13 @@ async fn refused_again(journal: &Journal, parked: &Parked) -> Error {
     let mut error = denied(parked);
     error.repeat = Some(parked.repeats + 1);
     error
+}
+
+/// The file is not what the person saw.
+pub(super) fn target_changed(path: &str) -> Error {
+    let path = crate::document::excerpt(path, 200);
+    let message = format!("`{path}` is not what it was when a person was asked; ask again");
+    Error::new(Step::Permission, Kind::Conflict, message).reason("target_changed")
 }
 
 /// Nobody has agreed to what would run now, so the yes is void and the next call asks anew.

@@ -1,6 +1,7 @@
 //! Step 3 of 7: may this caller do this, here and now?
 
 pub mod approval;
+pub(crate) mod change;
 pub mod explain;
 mod judgement;
 pub mod labels;
@@ -24,6 +25,7 @@ use crate::registry::limit::Limiter;
 use crate::registry::manifest::{Effect, RequiresApproval};
 use approval::binding::{self, Binding, Runs};
 use approval::{Approver, Channels, Request};
+use change::Look;
 use judgement::{Judgement, judge, refuse_out_of_bounds};
 use past::Pasts;
 use policy::Policies;
@@ -106,6 +108,8 @@ pub struct Authority<'a> {
     pub journal: &'a Journal,
     /// What this process knows of callers.
     pub memory: &'a Memory,
+    /// Looks at the files that calls would change.
+    pub(crate) look: &'a Look<'a>,
 }
 
 /// What permission remembers in this process; all of it is in the journal too. Lifetime: the process.
@@ -180,7 +184,8 @@ async fn decide(
     let judged = preview();
     facts.preview = began.elapsed();
     let judged = judged?;
-    let history = authority.memory.pasts.of(authority.journal, &call.caller.id).await?;
+    let mut history = authority.memory.pasts.of(authority.journal, &call.caller.id).await?;
+    history.tainted |= call.parent.as_ref().is_some_and(|parent| parent.from_outside);
     facts.history = (history != History::default()).then_some(history);
     if history.halted {
         return Err(halted(call));
@@ -201,16 +206,34 @@ async fn decide(
     if let Some(why) = reason_to_ask(tool, risk, asks)? {
         facts.layer = Some(3);
         facts.args = Some(judged.canonical.clone());
-        let runs = Runs { component: adapter.linked, manifest: tool.digest, policies: sliced.digest };
+        let changes = change::declared(tool, &judged);
+        let now = match changes {
+            Some((_, path)) => Some((authority.look)(path).await),
+            None => None,
+        };
+        let target = now.as_ref().map(|now| now.digest);
+        let runs = Runs { component: adapter.linked, manifest: tool.digest, policies: sliced.digest, target };
         let binding = Binding {
             key: binding::key(call, &tool.name, &judged.canonical),
             runs,
             caller: call.caller.id.clone(),
             session: call.session.to_string(),
         };
-        let request = request(call, tool, &judged, risk, why, &targets, authority.settings);
-        match ask(authority, request, &binding, facts).await {
-            Ok(claim) => claims.push(claim),
+        let mut request = request(call, tool, &judged, risk, why, &targets, authority.settings);
+        if let (Some((change, path)), Some(now)) = (changes, &now) {
+            request.effect.extend(change::lines(change, path, &judged, now));
+        }
+        match ask(call, authority, request, &binding, facts).await {
+            Ok(claim) => {
+                // What the person saw is what is there, also after a while.
+                if let Some((_, path)) = changes
+                    && runs.target != Some((authority.look)(path).await.digest)
+                {
+                    authority.limiter.give_back(tool).await;
+                    return Err(approval::target_changed(path));
+                }
+                claims.push(claim);
+            }
             Err(error) => {
                 // What does not run takes nobody's place.
                 authority.limiter.give_back(tool).await;
@@ -228,6 +251,7 @@ async fn decide(
 
 /// Layer 3. Who answered goes into the facts, whatever they said.
 async fn ask(
+    call: &Call,
     authority: &Authority<'_>,
     request: Request,
     binding: &Binding,
@@ -238,6 +262,7 @@ async fn ask(
         settings: authority.settings,
         approver: authority.approver,
         waiting: &authority.memory.waiting,
+        at_once: call.parent.is_some(),
     };
     match approval::ask(&channels, request, binding, authority.call_id).await {
         Ok(yes) => {

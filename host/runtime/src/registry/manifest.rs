@@ -270,6 +270,30 @@ pub struct Target {
     /// When a call replaces all of its target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overwrites: Option<Overwrites>,
+    /// With `path`: what calls change in the file, so that a person who is asked sees the lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+}
+
+/// What some calls change in the file that is their target. Exactly one of `whole`, `end` and `old` names an argument.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// The values of arguments by which such calls are known; every call without any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub when: BTreeMap<String, String>,
+    /// The argument with all that the file has afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<String>,
+    /// The argument with what is put at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
+    /// The argument with a text of the file that is replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<String>,
+    /// The argument with what takes its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<String>,
 }
 
 /// When a call replaces all of its target. Who saw only a part of it has to say which whole it means.

@@ -318,6 +318,9 @@ fn target_problem(manifest: &ToolManifest, target: &Target) -> Option<String> {
     if listed.is_none() && in_schema().is_none() {
         return Some(format!("the target names the argument `{name}`, which the tool does not have"));
     }
+    if let Some(why) = change_problem(manifest, target) {
+        return Some(why);
+    }
     let format = listed.map(|input| input.validation.as_ref().and_then(|rules| rules.format));
     match target.syntax {
         // Of a whole schema the target itself says that the text is a path.
@@ -334,6 +337,26 @@ fn target_problem(manifest: &ToolManifest, target: &Target) -> Option<String> {
         _ if !target.before.is_empty() => Some("`before` has a meaning only with the syntax `argv`".into()),
         _ => None,
     }
+}
+
+/// What is wrong with what a target says about changes.
+fn change_problem(manifest: &ToolManifest, target: &Target) -> Option<String> {
+    let is_input = |name: &str| {
+        let in_schema = || manifest.input_schema.as_ref()?.get("properties")?.get(name);
+        manifest.inputs.iter().any(|input| input.name == name) || in_schema().is_some()
+    };
+    if !target.changes.is_empty() && target.syntax != TargetSyntax::Path {
+        return Some("`changes` has a meaning only with the syntax `path`".into());
+    }
+    target.changes.iter().find_map(|change| {
+        let said = [&change.whole, &change.end, &change.old].into_iter().flatten().count();
+        if said != 1 || change.new.is_some() != change.old.is_some() {
+            return Some("one of `changes` names not just `whole`, `end`, or `old` with `new`".into());
+        }
+        let named = [&change.whole, &change.end, &change.old, &change.new].into_iter().flatten();
+        let unknown = named.chain(change.when.keys()).find(|name| !is_input(name))?;
+        Some(format!("`changes` names the argument `{unknown}`, which the tool does not have"))
+    })
 }
 
 fn is_name(name: &str) -> bool {

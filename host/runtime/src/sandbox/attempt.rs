@@ -3,6 +3,7 @@
 
 use super::capability::browser::Tabs;
 use super::capability::files::Files;
+use super::capability::invoke::Invokes;
 use super::capability::log::Log;
 #[cfg(feature = "mcp")]
 use super::capability::mcp::Reached;
@@ -91,6 +92,7 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         reached: sandbox.servers.reached(run.backend, args.canonical(), told),
         programs,
         tabs: sandbox.tabs(run.caller, run.session, told, late.clone()),
+        invokes: Invokes::new(run.adapter.invokes.clone(), run.invoker.clone(), told),
     };
     let mut store = match store(sandbox, reach, limits, bound.at, run.progress.clone(), run.fixed) {
         Ok(store) => store,
@@ -157,6 +159,7 @@ pub(super) struct Reach {
     #[cfg(feature = "mcp")]
     pub(super) reached: Reached,
     pub(super) tabs: Tabs,
+    pub(super) invokes: Invokes,
 }
 
 pub(super) fn store(
@@ -179,6 +182,7 @@ pub(super) fn store(
         #[cfg(feature = "mcp")]
         reached: reach.reached,
         tabs: reach.tabs,
+        invokes: reach.invokes,
         log,
         progress,
     };

@@ -10,6 +10,7 @@ wasmtime::component::bindgen!({
             include hermes:tool/http-tool@0.1.0;
             include hermes:tool/mcp-tool@0.1.0;
             include hermes:tool/browser-tool@0.1.0;
+            include hermes:tool/invoking-tool@0.1.0;
         }
     ",
     world: "hermes:host/every",
@@ -17,6 +18,7 @@ wasmtime::component::bindgen!({
         "hermes:tool/log": trappable,
         "hermes:tool/progress": trappable,
         "hermes:tool/secrets": trappable,
+        "hermes:tool/invoke.granted": trappable,
         "hermes:tool/files.grants": trappable,
         "hermes:tool/files.[method]reader.size": trappable,
         "hermes:tool/files.[drop]reader": trappable,

@@ -54,6 +54,8 @@ pub fn settings(slots: u32, memory: usize) -> Config {
 fn pool(slots: u32, memory: usize) -> PoolingAllocationConfig {
     /// Room for the memories of all slots; most components have one.
     const MEMORIES: u32 = 2;
+    // Calls within others have places of their own.
+    let slots = slots * 2;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
         .total_core_instances(slots * 8)

@@ -19,7 +19,7 @@ mod session;
 mod slots;
 
 use crate::adapter::Adapter;
-use crate::call::{Caller, Digest, Fixed, Progress};
+use crate::call::{Call, Caller, Digest, Fixed, Parent, Progress};
 use crate::config::{Ceiling, Config};
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
@@ -35,6 +35,8 @@ use bindings::hermes::tool::types as wit;
 pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
 pub use built_in::answer;
 pub(crate) use capability::Offer;
+pub(crate) use capability::invoke::{Invocation, Invoker};
+use capability::invoke::Invokes;
 use capability::browser::{Browsers, Tabs};
 use capability::files::{Files, Roots};
 use capability::log::Log;
@@ -100,6 +102,7 @@ pub(crate) struct State {
     #[cfg(feature = "mcp")]
     reached: Reached,
     tabs: Tabs,
+    invokes: Invokes,
     log: Log,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
 }
@@ -138,6 +141,10 @@ pub struct Run<'a> {
     pub progress: Option<tokio::sync::mpsc::Sender<Progress>>,
     /// The clock and the randomness, for a test or a replay.
     pub fixed: Option<&'a Fixed>,
+    /// The call within which it is made.
+    pub parent: Option<&'a Parent>,
+    /// How it makes other calls, if it may.
+    pub(crate) invoker: Option<Invoker>,
 }
 
 /// Runs a permitted call on validated arguments, each attempt in a fresh store, again where the tool's retry policy
@@ -158,13 +165,17 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         return Execution::refused(Error::internal(Step::Sandbox, "a permitted component is not loaded"));
     };
     let (tool, mut run) = (run.tool, run);
-    let limits = Limits::of(&tool.limits.under(&run.adapter.limits), args.timeout().or(tool.timeout), &sandbox.ceiling);
+    let mut limits = Limits::of(&tool.limits.under(&run.adapter.limits), args.timeout().or(tool.timeout), &sandbox.ceiling);
+    if let Some(parent) = run.parent {
+        limits.fuel = limits.fuel.min(parent.fuel());
+    }
     let ceiling = Duration::from_millis(sandbox.ceiling.deadline_ms);
     let times = Times::of(tool, limits.timeout, ceiling);
     let end = Instant::now() + times.call;
+    let end = run.parent.map_or(end, |parent| end.min(parent.until));
     let mut execution = Execution::refused(Error::internal(Step::Sandbox, "no attempt was made"));
     for number in 1.. {
-        let slot = match sandbox.slots.take(end).await {
+        let slot = match sandbox.slots.take(end, run.parent.is_some()).await {
             Ok(slot) => slot,
             // A call that has failed once says why it failed, not why it is not tried again.
             Err(error) if number == 1 => return Execution::refused(error),
@@ -174,6 +185,9 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         let (component, grant, args, limits) = (&component, &grant, &args, &limits);
         let tried = attempt::run(sandbox, Task { component, grant, args, limits, run: &run, number, bound }).await;
         drop(slot);
+        if let Some(parent) = run.parent {
+            parent.use_fuel(tried.usage.fuel);
+        }
         let sent = tried.sent;
         execution.add(number, tried);
         let Err(error) = &execution.outcome else { break };
@@ -316,6 +330,13 @@ impl Sandbox {
         self.cache.keep(engine, &code, digest)
     }
 
+    /// What a call has that makes others, as long as it may take at most.
+    pub(crate) fn around(&self, call: &Call, id: &Arc<str>, tool: &Tool, adapter: &Adapter, trail: &Trail) -> Parent {
+        let limits = Limits::of(&tool.limits.under(&adapter.limits), tool.timeout, &self.ceiling);
+        let until = Instant::now() + Duration::from_millis(self.ceiling.deadline_ms);
+        Parent::of(call, id.clone(), limits.fuel, trail.facts.from_outside, until)
+    }
+
     /// What a capability has to offer as tools of the adapter that serves it, and what is left out and why.
     pub(crate) fn offered(&self, capability: &str, adapter: &str) -> (Vec<Offer>, Vec<String>) {
         capability::offered(self, capability, adapter)
@@ -356,6 +377,7 @@ impl Sandbox {
             http: outbound::nothing(),
             #[cfg(feature = "mcp")]
             reached: self.servers.nothing(),
+            invokes: Invokes::new(Arc::default(), None, deadline),
         }
     }
 

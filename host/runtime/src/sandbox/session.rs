@@ -2,8 +2,11 @@
 
 use super::Sandbox;
 use super::capability::browser::{Session, Tabs};
+use super::capability::files::Files;
 use super::capability::process::Layer;
 use crate::call::Caller;
+use crate::permission::change::Glance;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -30,6 +33,12 @@ impl Sandbox {
     /// The browser and the sandbox around it, or what is missing. Starts it if it does not run.
     pub async fn browser(&self) -> Result<Vec<Layer>, String> {
         self.browsers.try_out().await
+    }
+
+    /// What a file has now, by its virtual path; where it cannot be read, nothing.
+    pub(crate) fn glance(&self, path: &str) -> Pin<Box<dyn Future<Output = Glance> + Send + '_>> {
+        let (files, path) = (Files::new(self.roots.clone(), false), path.to_owned());
+        Box::pin(async move { files.glance(path).await })
     }
 
     /// Ends what a session holds beyond its calls.

@@ -12,6 +12,8 @@ const WAITING_PER_SLOT: u32 = 16;
 /// The places for running calls. Lifetime: the runtime.
 pub(super) struct Slots {
     free: Semaphore,
+    /// Places of calls within others. Who is around holds a place already, so none of them waits for one.
+    nested: Semaphore,
     waiting: AtomicU32,
     places: u32,
 }
@@ -20,13 +22,17 @@ impl Slots {
     pub(super) fn new(slots: u32) -> Slots {
         Slots {
             free: Semaphore::new(slots as usize),
+            nested: Semaphore::new(slots as usize),
             waiting: AtomicU32::new(0),
             places: slots.saturating_mul(WAITING_PER_SLOT),
         }
     }
 
     /// A place to run in. Dropping the future gives up the place in the queue.
-    pub(super) async fn take(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, Error> {
+    pub(super) async fn take(&self, deadline: Instant, nested: bool) -> Result<SemaphorePermit<'_>, Error> {
+        if nested {
+            return self.nested.try_acquire().map_err(|_| overloaded("too many calls run within others"));
+        }
         if let Ok(slot) = self.free.try_acquire() {
             return Ok(slot);
         }

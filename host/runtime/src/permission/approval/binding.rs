@@ -26,6 +26,9 @@ pub struct Runs {
     pub manifest: Digest,
     /// The policies, points and labels that apply to the tool.
     pub policies: Digest,
+    /// The file that it changes, as it is now. A yes to more than one run does not hold it fast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Digest>,
 }
 
 impl Runs {
@@ -35,6 +38,7 @@ impl Runs {
             () if self.component != other.component => Some("component_changed"),
             () if self.manifest != other.manifest => Some("tool_changed"),
             () if self.policies != other.policies => Some("policies_changed"),
+            () if self.target != other.target => Some("target_changed"),
             () => None,
         }
     }

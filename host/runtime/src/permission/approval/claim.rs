@@ -2,7 +2,7 @@
 //! transaction in which the journal writes it down, so that no two processes do it twice.
 
 use super::Request;
-use super::binding::Binding;
+use super::binding::{Binding, Runs};
 use super::store::{Scope, Verdict};
 use crate::error::{Error, Kind, Step};
 use crate::journal::{Claim, now_ms};
@@ -79,10 +79,11 @@ pub(super) fn decide(id: &str, verdict: &Verdict, by: &str, redeem_ms: u64) -> C
 }
 
 /// Uses a yes up, or checks that a standing one still stands, in the transaction in which the call's intent is written.
-pub(super) fn redeem(id: &str, binding: &Binding, call_id: &str) -> Claim {
+pub(super) fn redeem(id: &str, binding: &Binding, decided: Runs, call_id: &str) -> Claim {
     let (id, key, call_id) = (id.to_owned(), binding.key.to_string(), call_id.to_owned());
     let session = binding.session.clone();
-    let wanted = binding.runs;
+    // Whether the file still is what was shown is known before; a yes to more than one run leaves it open.
+    let wanted = Runs { target: decided.target, ..binding.runs };
     Box::new(move |connection| {
         let used = connection
             .prepare_cached(

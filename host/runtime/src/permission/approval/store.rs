@@ -187,7 +187,9 @@ pub(super) enum Known {
 pub(super) fn known(rows: Vec<Parked>, binding: &Binding, now: u64, denial_ttl_ms: u64) -> Known {
     let mut waits = Known::Nothing;
     for row in rows {
-        let changed = row.runs.changed(&binding.runs);
+        let standing = matches!(row.scope, Some(Scope::Session | Scope::Until(_)));
+        let now_runs = if standing { Runs { target: row.runs.target, ..binding.runs } } else { binding.runs };
+        let changed = row.runs.changed(&now_runs);
         match row.state_at(now) {
             // A decision counts before another question, which somebody in another session may have asked.
             State::Pending if changed.is_none() => waits = Known::Waits(Box::new(row)),

@@ -6,6 +6,7 @@ mod write;
 
 use crate::call::Digest;
 use crate::error::Kind;
+use crate::permission::change::Glance;
 use crate::sandbox::State;
 use crate::sandbox::bindings::hermes::tool::files::{
     Entry, EntryKind, Expectation, Failure, Grant, Host, HostReader, Reason, Status, Written,
@@ -15,7 +16,7 @@ pub(crate) use place::{Roots, Virtual};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 use wasmtime::component::Resource;
 
 /// Bytes that opening a file reads ahead, so that small files cost one hop to a thread that may block.
@@ -82,6 +83,31 @@ impl Files {
             result
         });
         done.await.map_err(stopped)?
+    }
+}
+
+/// Largest file whose text is compared with what a call would make of it, in bytes.
+const GLANCE: u64 = 1 << 20;
+
+impl Files {
+    /// What a file has now. Who waits for it has no time of its own, so it is given up after a while.
+    pub(crate) async fn glance(&self, path: String) -> Glance {
+        const WAIT: Duration = Duration::from_secs(10);
+        let looked = self.blocking(move |files| {
+            let (file, size) = files.roots.open_file(&path)?;
+            let io = |error: std::io::Error| from_io(&path, &error);
+            let text = match size <= GLANCE {
+                true => String::from_utf8(read_up_to(&file, 0, size as usize).map_err(io)?).ok(),
+                false => None,
+            };
+            let digest = match &text {
+                Some(text) => Digest::of(text.as_bytes()),
+                None => digest_of(&file, &files.over).map_err(io)?,
+            };
+            Ok(Glance { digest, text, size: Some(size) })
+        });
+        let nothing = || Glance { digest: Digest::of_parts([]), text: None, size: None };
+        tokio::time::timeout(WAIT, looked).await.ok().and_then(Result::ok).unwrap_or_else(nothing)
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod browser;
 pub(crate) mod files;
 #[cfg(feature = "http")]
 pub(crate) mod http;
+pub(crate) mod invoke;
 pub(crate) mod log;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
@@ -29,6 +30,7 @@ use wasmtime::component::{HasSelf, Linker};
 /// The names of all capabilities that a component can ask for.
 pub(crate) const ALL: &[&str] = &[
     "files",
+    "invoke",
     #[cfg(all(feature = "process", target_os = "linux"))]
     "process",
     #[cfg(feature = "http")]
@@ -69,6 +71,9 @@ pub(crate) fn link(linker: &mut Linker<State>, granted: &BTreeSet<String>) -> wa
     tool::progress::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     if granted.contains("files") {
         tool::files::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    }
+    if granted.contains("invoke") {
+        tool::invoke::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     }
     #[cfg(feature = "mcp")]
     if granted.contains("mcp") {
