@@ -148,3 +148,79 @@ fn past_decisions_suggest_rules_and_make_samples() {
     assert_eq!(samples.len(), 3);
     assert!(samples.iter().all(|sample| sample["label"] == "denied" && sample["tool"] == "file_write"));
 }
+
+/// The process that waited is killed after the yes: what was allowed runs once, for whoever makes the call again.
+#[test]
+fn a_yes_outlives_the_process_that_asked_and_counts_once() {
+    let mut user = User::new();
+    user.environment.push(("NO_COLOR".into(), "1".into()));
+    user.configure("[approval]\npark_wait_seconds = 60\n");
+    let mut waiting = user.program(crate::support::user::binary());
+    let mut waiting = waiting.args(WRITE).spawn().unwrap();
+    let id = loop {
+        let listed = user.run(&["approvals", "list"]).exits(0).json();
+        match listed[0]["id"].as_str() {
+            Some(id) => break id.to_owned(),
+            None => assert_eq!(waiting.try_wait().unwrap(), None, "it waits for a person"),
+        }
+    };
+    let pid = rustix::process::Pid::from_child(&waiting);
+    // Stopped first, so that it cannot run between the yes and its end.
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    user.at_terminal(&["approvals", "approve", &id], &[("Run it once? [y/N]", "y\n")]).exits(0);
+    waiting.kill().unwrap();
+    waiting.wait().unwrap();
+    assert!(user.workspace().is_empty());
+    user.configure("[approval]\npark_wait_seconds = 0\n");
+    user.run(&WRITE).exits(0);
+    assert_eq!(user.workspace(), ["n.txt"]);
+    std::fs::remove_file(user.path("workspace/n.txt")).unwrap();
+    user.run(&WRITE).exits(7);
+    assert!(user.workspace().is_empty(), "never twice");
+}
+
+/// Recorded calls are decided again under other policies, and nothing of them runs.
+#[test]
+fn recorded_calls_are_decided_again_under_changed_policies() {
+    let user = user();
+    ask(&user);
+    let before = user.run(&["policy", "replay"]).exits(0).json();
+    assert_eq!((before["same"].as_u64(), before["changed"].as_array().map(Vec::len)), (Some(1), Some(0)), "{before}");
+    let policy = user.write(
+        "outside/no.cedar",
+        "@id(\"no_writes\") @reason(\"nobody writes\")\nforbid (principal, action == Action::\"file_write\", resource);\n",
+    );
+    user.configure(&format!("[policies]\npermissions = [{policy:?}]\n[approval]\npark_wait_seconds = 0\n"));
+    let after = user.run(&["policy", "replay"]).exits(0).json();
+    let changed = &after["changed"][0];
+    assert_eq!((changed["was"].as_str(), changed["now"].as_str()), (Some("asks"), Some("denied")), "{after}");
+    assert!(user.workspace().is_empty());
+}
+
+#[test]
+fn denials_are_counted_by_what_they_have_in_common() {
+    let user = user();
+    let id = ask(&user);
+    user.at_terminal(&["approvals", "deny", &id], &[]).exits(0);
+    for _ in 0..2 {
+        user.run(&WRITE).exits(7);
+    }
+    user.run(&["call", "file_read", "path=/outside/x"]).exits(6);
+    let denials = user.run(&["stats", "denials"]).exits(0).json();
+    let of = |kind: &str| denials.as_array().unwrap().iter().find(|row| row["kind"] == kind).cloned().unwrap_or_default();
+    assert_eq!((of("approval_denied")["calls"].as_u64(), of("denied")["tool"].as_str()), (Some(2), Some("file_read")));
+    let shown = user.run(&["stats", "denials", "file_write", "--output", "text"]).exits(0);
+    assert!(shown.out.contains("file_write as guest") && !shown.out.contains("file_read"), "{}", shown.out);
+}
+
+/// Whoever asks for a role that the user's configuration does not give leaves a trace.
+#[test]
+fn a_role_that_is_refused_stands_in_the_journal() {
+    let user = user();
+    user.run(&["--role", "Admin", "call", "file_list"]).exits(6);
+    let connection = rusqlite::Connection::open(user.state().join("journal.db")).unwrap();
+    let body: String = connection
+        .query_row("SELECT body FROM records WHERE kind = 'event' ORDER BY seq DESC LIMIT 1", (), |row| row.get(0))
+        .unwrap();
+    assert!(body.contains("identity.refused") && body.contains("Admin"), "{body}");
+}

@@ -286,6 +286,11 @@ pub(crate) enum StatsCommand {
         /// Only those of one tool
         tool: Option<String>,
     },
+    /// Count what was denied, by tool, role, layer and reason, the most frequent first
+    Denials {
+        /// Only those of one tool
+        tool: Option<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

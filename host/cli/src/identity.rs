@@ -8,6 +8,7 @@ use crate::terminal::Terminal;
 use hermes_runtime::call::{Caller, Mode, Situation};
 use hermes_runtime::config::{Access, Config, Grant, matches_pattern};
 use hermes_runtime::permission::role::{GUEST, OPERATOR};
+use hermes_runtime::record::Event;
 use std::sync::Arc;
 
 /// Who makes the calls of this command.
@@ -44,7 +45,7 @@ fn allowed_role(arguments: &Arguments, role: &str, config: &Config) -> Result<St
     let allowed = config.roles.contains_key(role) || role == GUEST || is_operator;
     let known: Vec<&str> = config.roles.keys().map(String::as_str).collect();
     let known = if known.is_empty() { "it names none".to_owned() } else { format!("it names {}", known.join(", ")) };
-    confirmed(arguments, allowed, &format!("role `{role}` is not in your configuration ({known})"))?;
+    confirmed(arguments, config, allowed, &format!("role `{role}` is not in your configuration ({known})"))?;
     Ok(role.to_owned())
 }
 
@@ -54,12 +55,12 @@ pub(crate) fn situation(arguments: &Arguments, config: &Config) -> Result<Arc<Si
     if let Some(workflow) = &arguments.workflow {
         let known = allowed(&config.situations.workflows, workflow);
         let what = format!("workflow `{workflow}` fits none of `situations.workflows` in your configuration");
-        confirmed(arguments, known, &what)?;
+        confirmed(arguments, config, known, &what)?;
     }
     if let Some(purpose) = &arguments.purpose {
         let known = allowed(&config.situations.purposes, purpose);
         let what = format!("purpose `{purpose}` fits none of `situations.purposes` in your configuration");
-        confirmed(arguments, known, &what)?;
+        confirmed(arguments, config, known, &what)?;
     }
     let mode = match (arguments.mode, &arguments.workflow) {
         (Some(ModeArgument::Explore), _) | (None, None) => Mode::Explore,
@@ -82,7 +83,7 @@ pub(crate) fn allow_grant(arguments: &Arguments, config: &Config, name: &str, wa
     };
     let known = config.grants.values().any(covers);
     let what = format!("the grant `{name}` of `{}` is within none of your configuration", wanted.path.display());
-    confirmed(arguments, known, &what)
+    confirmed(arguments, config, known, &what)
 }
 
 /// The terminal of the person who gave the command, if that person may be asked.
@@ -90,13 +91,31 @@ fn terminal(arguments: &Arguments) -> Option<Terminal> {
     if arguments.may_ask() { Terminal::open() } else { None }
 }
 
-fn confirmed(arguments: &Arguments, allowed: bool, what: &str) -> Result<(), Failure> {
+fn confirmed(arguments: &Arguments, config: &Config, allowed: bool, what: &str) -> Result<(), Failure> {
     if allowed {
         return Ok(());
     }
-    match terminal(arguments).map(|terminal| terminal.confirm(&format!("{what}. Allow it for this command?"))) {
-        Some(true) => Ok(()),
-        Some(false) => Err(Failure::denied(format!("{what}, and you said no"))),
-        None => Err(Failure::denied(format!("{what}, and there is no person to ask"))),
+    let refused = match terminal(arguments).map(|terminal| terminal.confirm(&format!("{what}. Allow it for this command?"))) {
+        Some(true) => return Ok(()),
+        Some(false) => format!("{what}, and you said no"),
+        None => format!("{what}, and there is no person to ask"),
+    };
+    note_refusal(config, &refused);
+    Err(Failure::denied(refused))
+}
+
+/// Who tried to be somebody else, or more, stands in the journal, as far as it can be written.
+fn note_refusal(config: &Config, what: &str) {
+    let state_dir = config.state_dir.clone();
+    let by = format!("local:{}", rustix::process::getuid().as_raw());
+    let event = Event::now("identity.refused", by, serde_json::json!({ "what": what }));
+    // On a thread of its own, because the caller may be one that a runtime drives.
+    let written = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|it| it.to_string())?;
+        let journal = hermes_runtime::open_journal(&state_dir).map_err(|error| error.to_string())?;
+        runtime.block_on(journal.event(event)).map_err(|error| error.log.unwrap_or(error.message))
+    });
+    if let Err(why) = written.join().unwrap_or_else(|_| Err("the thread that writes it broke off".into())) {
+        tracing::warn!(%why, "a refusal could not be written to the journal");
     }
 }

@@ -256,6 +256,14 @@ impl Journal {
         writing.write(Some(entry), claims).await
     }
 
+    /// Writes down something that happened beside the calls, and waits for the disk.
+    ///
+    /// # Errors
+    /// `audit_unavailable` when it cannot be written.
+    pub async fn event(&self, event: Event) -> Result<(), Error> {
+        self.note(event, Vec::new()).await
+    }
+
     /// Reads, off the executor's threads and without the writer. What was queued and is not yet on disk is not seen.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
