@@ -41,6 +41,7 @@ mod properties;
 mod readme;
 mod relevance;
 mod renaming;
+mod replaying;
 mod retry;
 mod risk_model;
 mod scenario;

@@ -2,7 +2,7 @@
 //! the next call on the same runtime works.
 
 mod guests;
-mod library;
+pub(crate) mod library;
 
 use crate::support::guest::Guest;
 use crate::support::house::{House, call};

@@ -89,6 +89,9 @@ fn scene_b_devops_in_a_workflow_runs_and_is_written_down() {
     assert!(intent.is_some() && example.asked() == 0, "medium risk is on disk before it runs and asks nobody");
     assert_eq!(outcome.facts.targets[0], "analytics");
     assert!(outcome.facts.args.is_some(), "a call of medium risk keeps its arguments");
+    // The server is not asked again.
+    let replayed = block_on(example.runtime.replay(&outcome.call_id)).unwrap();
+    assert!(replayed.is_same() && replayed.rerun.as_ref().unwrap().crossings > 0, "{replayed:#?}");
 }
 
 #[test]

@@ -51,18 +51,23 @@ const ATTEMPTS: &[(&str, End)] = &[
 
 fn house() -> House {
     let house = House::empty();
+    put(&house);
+    house.write("secret.txt", "secret");
+    house
+}
+
+/// Puts the guest into a house, as the tool `probe`.
+pub(crate) fn put(house: &House) {
     let guest = Guest {
         manifest: "timeout_ms = 300".into(),
         limits: "fuel = 100000000000, memory_mb = 16, host_calls = 10000000".into(),
         ..Guest::default()
     };
-    guest.put(&house);
+    guest.put(house);
     let folder = house.path("plugins/probe");
     let manifest = std::fs::read_to_string(folder.join("adapter.toml")).unwrap();
     std::fs::write(folder.join("adapter.toml"), manifest.replace("component.wat", "component.wasm")).unwrap();
     std::fs::copy(component("hostile"), folder.join("component.wasm")).unwrap();
-    house.write("secret.txt", "secret");
-    house
 }
 
 #[test]

@@ -363,13 +363,17 @@ pub(crate) enum TrajectoryCommand {
         #[arg(long = "as", value_enum, default_value = "rl")]
         form: ExportForm,
     },
-    /// Answer calls as a recorded session did, without running any tool, and report the first divergence
+    /// Run the components of recorded calls again on what was recorded, and report the first divergence; nothing real is
+    /// reached
     Replay {
-        /// Its name, or the beginning of it
+        /// A session's name or the id of a call, or the beginning of it
         session: String,
+        /// Run nothing, and answer each call as it was answered
+        #[arg(long)]
+        answers: bool,
         /// The calls, one `{"tool": …, "args": {…}}` a line, or `-` for standard input; those of the session itself
         /// if left out
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", requires = "answers")]
         calls: Option<PathBuf>,
     },
     /// Show what a session has learnt, one line a call

@@ -71,7 +71,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Command::Approvals(command) => on_runtime(approvals::run(arguments, command)),
         Command::Stats(command) => on_runtime(stats::run(arguments, command)),
         Command::Audit(command) => audit::run(arguments, command),
-        Command::Trajectory(command) => trajectory::run(arguments, command),
+        Command::Trajectory(command) => on_runtime(trajectory::run(arguments, command)),
         Command::Results(command) => results::run(arguments, command),
         Command::Config(command) => configuration::run(arguments, command),
         Command::Trust(command) => trust::run(arguments, command),

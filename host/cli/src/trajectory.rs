@@ -11,13 +11,14 @@ use hermes_runtime::injection::replay::Replay;
 use hermes_runtime::injection::training;
 use hermes_runtime::injection::trajectory::SessionLine;
 use hermes_runtime::record::{Kept, Record};
+use hermes_runtime::replaying::Replayed;
 
 /// Calls of one session that are read at most.
 const MOST: usize = 100_000;
 /// Lines of a result that a person is shown.
 const LINES: usize = 6;
 
-pub(crate) fn run(arguments: &Arguments, command: &TrajectoryCommand) -> Result<u8, Failure> {
+pub(crate) async fn run(arguments: &Arguments, command: &TrajectoryCommand) -> Result<u8, Failure> {
     let reader = Reader::open(&setup::state_dir(arguments)?)?;
     let format = arguments.output.format();
     match command {
@@ -30,9 +31,12 @@ pub(crate) fn run(arguments: &Arguments, command: &TrajectoryCommand) -> Result<
             let session = find(&reader, session)?;
             export(&session, &reader.calls(&session, MOST)?, *form);
         }
-        TrajectoryCommand::Replay { session, calls } => {
+        TrajectoryCommand::Replay { session, answers: true, calls } => {
             let session = find(&reader, session)?;
             return replay(reader.calls(&session, MOST)?, calls.as_deref());
+        }
+        TrajectoryCommand::Replay { session, answers: false, .. } => {
+            return rerun(arguments, &calls_of(&reader, session)?, format).await;
         }
         TrajectoryCommand::Memory { session } => {
             let session = find(&reader, session)?;
@@ -127,6 +131,45 @@ fn export(session: &str, calls: &[(Record, Option<Kept>)], form: ExportForm) {
 
 /// What the process exits with when a replay goes another way than the record.
 const DIVERGED: u8 = 8;
+
+/// The ids of a session's calls, or of the one call whose id begins so.
+fn calls_of(reader: &Reader, prefix: &str) -> Result<Vec<String>, Failure> {
+    if let [call] = reader.find(prefix)?.as_slice() {
+        return Ok(vec![call.clone()]);
+    }
+    let session = find(reader, prefix)?;
+    Ok(reader.calls(&session, MOST)?.into_iter().map(|(record, _)| record.call_id.to_string()).collect())
+}
+
+/// Runs the components of calls again and says what first was not as it was.
+async fn rerun(arguments: &Arguments, calls: &[String], format: Format) -> Result<u8, Failure> {
+    let runtime = setup::start_unattended(setup::load(arguments)?)?;
+    let mut code = 0;
+    for call in calls {
+        let replayed = runtime.replay(call).await.map_err(|error| Failure::unavailable(error.to_string()))?;
+        if replayed.rerun.is_some() && !replayed.is_same() {
+            code = DIVERGED;
+        }
+        match format {
+            Format::Json | Format::Ndjson => output::document(&replayed, Format::Ndjson),
+            Format::Text => output::line(&printable_lines(&described(&replayed))),
+        }
+    }
+    Ok(code)
+}
+
+fn described(replayed: &Replayed) -> String {
+    let Replayed { call_id, tool, same_component, rerun, not_replayed } = replayed;
+    let other = if *same_component { "" } else { ", in another component" };
+    let said = match (rerun, not_replayed) {
+        (Some(rerun), _) => match &rerun.divergence {
+            None => format!("as it was, {} crossings{other}", rerun.crossings),
+            Some(divergence) => format!("DIVERGES{other}: {divergence}"),
+        },
+        (None, why) => format!("not replayed: {}", why.as_deref().unwrap_or("nothing is known of it")),
+    };
+    format!("{call_id}  {tool}: {said}")
+}
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]

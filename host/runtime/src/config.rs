@@ -431,6 +431,8 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
             let known = &mut config.result;
             known.mask = result.mask.or(known.mask);
             known.record_bytes = result.record_bytes.or(known.record_bytes);
+            known.record_days = result.record_days.or(known.record_days);
+            known.record_mb = result.record_mb.or(known.record_mb);
             known.keep_days = result.keep_days.or(known.keep_days);
             known.keep_mb = result.keep_mb.or(known.keep_mb);
         }

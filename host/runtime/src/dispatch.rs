@@ -12,7 +12,7 @@ use crate::error::{Error, Step};
 use crate::injection::audit::incident;
 use crate::injection::session::Sessions;
 use crate::injection::{self, Ending, Injection, feedback, recovery, trajectory};
-use crate::journal::{Journal, OpenError, Projection};
+use crate::journal::{Journal, OpenError, Projection, now_ms};
 use crate::permission::approval::Approver;
 use crate::permission::change::Look;
 use crate::permission::target::path::Places;
@@ -291,6 +291,9 @@ impl Runtime {
         if unknown > 0 {
             tracing::warn!(unknown, "an earlier process ended while calls ran; what came of them is unknown");
         }
+        let records = config.result.keep_records();
+        let before_ms = now_ms().saturating_sub(records.age.as_millis() as u64);
+        journal.tidy(Box::new(move |tables| trajectory::prune(tables, before_ms, records.bytes).map(|_| Ok(()))));
         let artifacts = Artifacts::beneath(&config.state_dir);
         artifacts.prune(config.result.keep(), SystemTime::now());
         let (grants, protected) = (config.virtual_grants(), config.virtual_protected());
@@ -340,6 +343,11 @@ impl Runtime {
     /// The records.
     pub(crate) fn journal(&self) -> &Journal {
         &self.journal
+    }
+
+    /// Where components run.
+    pub(crate) fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
     }
 
     /// Where virtual paths can lead.

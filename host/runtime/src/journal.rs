@@ -218,6 +218,14 @@ impl Journal {
         self
     }
 
+    /// Lets the writer do something when it comes to it; nobody waits, and what fails is tried at the next start.
+    pub(crate) fn tidy(&self, work: Claim) {
+        if let Some(writing) = &self.writing {
+            let write = Write { entry: None, claims: vec![work], written: None };
+            let _ = writing.sender.try_send(Message::Write(write));
+        }
+    }
+
     /// The SQLite file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -3,6 +3,7 @@
 use crate::call::{Caller, Digest, Situation};
 use crate::envelope::Usage;
 use crate::error::{Error, Step};
+use crate::tape::Recorded;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -128,7 +129,11 @@ impl Written {
 
 impl Record {
     pub(crate) fn mask(&mut self, masking: &Masking) {
-        let Record { situation, facts, steps, error, insides, kept, .. } = self;
+        let Record { situation, facts, steps, error, insides, kept, tape, .. } = self;
+        if tape.take_if(|tape| tape.holds_secret(&masking)).is_some() {
+            facts.replayable = Some(false);
+            facts.not_replayable = Some("a secret crossed the border of its capabilities".into());
+        }
         if let Some(masked) = masking(&facts.tool) {
             facts.tool = masked.into();
         }
@@ -262,6 +267,9 @@ pub struct Record {
     /// Arguments and result, kept beside the record for its trajectory.
     #[serde(skip)]
     pub kept: Option<Box<Kept>>,
+    /// What is needed to run the component again, kept beside the record.
+    #[serde(skip)]
+    pub tape: Option<Box<Recorded>>,
 }
 
 /// What is kept of a call beside its record.
@@ -358,6 +366,12 @@ pub struct Facts {
     /// What the call used up.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<Usage>,
+    /// Whether what crossed the border of the component's capabilities is kept, so that it can run again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub replayable: Option<bool>,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub not_replayable: Option<std::borrow::Cow<'static, str>>,
     /// Whether it was permitted to change anything.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub writes: bool,

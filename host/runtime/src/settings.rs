@@ -162,6 +162,13 @@ pub struct ResultSettings {
     /// says, 0 for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record_bytes: Option<u32>,
+    /// Days for which arguments, results and what replays need are kept beside the records; 90 if nobody says. The
+    /// records themselves stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_days: Option<u32>,
+    /// MiB that they may take together; 2048 if nobody says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_mb: Option<u32>,
     /// Days for which whole results are kept of which a part was shown; 7 if nobody says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_days: Option<u32>,
@@ -183,6 +190,14 @@ impl ResultSettings {
     /// Bytes of arguments and result that are kept beside a record.
     pub(crate) fn recorded(&self) -> usize {
         self.record_bytes.unwrap_or(64 << 10) as usize
+    }
+
+    /// How long, and how much, is kept beside the records.
+    pub(crate) fn keep_records(&self) -> Keep {
+        Keep {
+            bytes: u64::from(self.record_mb.unwrap_or(2048)) << 20,
+            age: Duration::from_secs(u64::from(self.record_days.unwrap_or(90)) * 24 * 3600),
+        }
     }
 
     /// How much is kept of whole results of which a part was shown.

@@ -6,6 +6,7 @@ use crate::envelope::Durability;
 use crate::error::{Error, Kind, Step};
 use crate::journal::{Claim, Message, Writing, now_ms, unavailable, wait_for_disk};
 use crate::record::{Facts, Kept, Record, RecordKind, StepEntry, Written};
+use crate::tape::Recorded;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
@@ -35,9 +36,20 @@ pub(crate) struct Trail {
     /// What is kept beside the outcome's record.
     pub(crate) kept: Option<Box<Kept>>,
     steps: Vec<StepEntry>,
+    /// What is needed to run the component again.
+    tape: Option<Box<Recorded>>,
 }
 
 impl Trail {
+    /// Keeps what is needed to run the component again, or says why there is no such thing.
+    pub(crate) fn keep_tape(&mut self, tape: Result<Box<Recorded>, &'static str>) {
+        self.facts.replayable = Some(tape.is_ok());
+        match tape {
+            Ok(recorded) => self.tape = Some(recorded),
+            Err(why) => self.facts.not_replayable = Some(why.into()),
+        }
+    }
+
     /// A trail that begins now. `place` is its outcome's place in the writer's queue.
     pub(crate) fn begin(start: TrailStart, place: mpsc::OwnedPermit<Message>, writing: Writing) -> Trail {
         Trail {
@@ -49,6 +61,7 @@ impl Trail {
             facts: Facts::default(),
             args: None,
             kept: None,
+            tape: None,
             steps: Vec::with_capacity(7),
         }
     }
@@ -184,6 +197,7 @@ impl Trail {
             insides: error.and_then(|error| error.log.clone()),
             duration_us: self.elapsed().as_micros() as u64,
             kept: if last { self.kept.take() } else { None },
+            tape: if last { self.tape.take() } else { None },
         };
         self.writing.mask(&mut record);
         record

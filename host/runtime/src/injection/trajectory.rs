@@ -4,6 +4,7 @@
 use crate::injection::memory::{self, Line};
 use crate::journal::Projection;
 use crate::record::{Kept, Record, RecordKind, Written};
+use crate::tape::Cassette;
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 
@@ -22,6 +23,9 @@ pub(crate) const PROJECTION: Projection = Projection {
              CREATE INDEX IF NOT EXISTS sessions_by_time ON sessions (last_ms);
              CREATE TABLE IF NOT EXISTS kept (
                 seq INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, args TEXT NOT NULL, data TEXT NOT NULL
+             ) STRICT;
+             CREATE TABLE IF NOT EXISTS tapes (
+                seq INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, tape BLOB NOT NULL
              ) STRICT;",
     apply,
 };
@@ -42,6 +46,13 @@ fn apply(connection: &Connection, seq: i64, written: &Written) -> rusqlite::Resu
             record.time_ms as i64,
             &*kept.args,
             kept.data.to_string(),
+        ))?;
+    }
+    if let Some(tape) = record.tape.as_ref().and_then(|tape| tape.encode()) {
+        connection.prepare_cached("INSERT INTO tapes (seq, time_ms, tape) VALUES (?1, ?2, ?3)")?.execute((
+            seq,
+            record.time_ms as i64,
+            tape,
         ))?;
     }
     let code = record.code.unwrap_or(500);
@@ -168,6 +179,49 @@ pub(crate) fn calls(
     Ok(calls)
 }
 
+/// A call's outcome with what is needed to run its component again, as far as that is kept.
+pub(crate) fn tape(connection: &Connection, call_id: &str) -> rusqlite::Result<Option<(Record, Option<Cassette>)>> {
+    let sql = "SELECT records.body, tapes.tape FROM records LEFT JOIN tapes USING (seq)
+               WHERE call_id = ?1 AND kind = 'outcome'";
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<Vec<u8>>>(1)?));
+    let found = connection.query_row(sql, [call_id], row).optional()?;
+    Ok(found.and_then(|(body, tape)| {
+        let record = serde_json::from_str(&body).ok()?;
+        Some((record, tape.and_then(|tape| Cassette::decode(&tape))))
+    }))
+}
+
+/// Removes what is kept beside records and older than a time, or beyond a number of bytes, the oldest first. The records
+/// stay, and with them the chain.
+pub(crate) fn prune(connection: &Connection, before_ms: u64, most: u64) -> rusqlite::Result<usize> {
+    let (before, most) = (i64::try_from(before_ms).unwrap_or(i64::MAX), i64::try_from(most).unwrap_or(i64::MAX));
+    let file: i64 = connection.query_row(
+        "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
+        (),
+        |row| row.get(0),
+    )?;
+    let mut removed = 0;
+    for (table, size) in [("kept", "length(args) + length(data)"), ("tapes", "length(tape)")] {
+        // Rows are in the order of time, so that the oldest that stays is found at once.
+        let stays: Option<i64> = connection
+            .query_row(&format!("SELECT seq FROM {table} WHERE time_ms >= ?1 ORDER BY seq LIMIT 1"), [before], |row| {
+                row.get(0)
+            })
+            .optional()?;
+        removed += connection.execute(&format!("DELETE FROM {table} WHERE seq < ?1"), [stays.unwrap_or(i64::MAX)])?;
+        // A file that is smaller has not too much in it; only a larger one is looked through.
+        if file > most {
+            let sql = format!(
+                "DELETE FROM {table} WHERE seq <= (SELECT max(seq) FROM (
+                    SELECT seq, sum({size}) OVER (ORDER BY seq DESC) AS total FROM {table}
+                 ) WHERE total > ?1)"
+            );
+            removed += connection.execute(&sql, [most / 2])?;
+        }
+    }
+    Ok(removed)
+}
+
 /// The working memory of a session.
 pub(crate) fn memory(
     connection: &Connection,
@@ -176,4 +230,28 @@ pub(crate) fn memory(
     limit: usize,
 ) -> rusqlite::Result<Vec<Line>> {
     Ok(outcomes(connection, session, caller, limit)?.iter().map(memory::line).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(connection: &Connection) -> Vec<i64> {
+        let mut rows = connection.prepare("SELECT seq FROM kept ORDER BY seq").unwrap();
+        rows.query_map((), |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
+    }
+
+    #[test]
+    fn what_is_old_or_too_much_goes_and_the_newest_stays() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(PROJECTION.tables).unwrap();
+        for seq in 1..=10 {
+            let text = "x".repeat(10_000);
+            connection.execute("INSERT INTO kept VALUES (?1, ?1, '{}', ?2)", (seq, &text)).unwrap();
+        }
+        assert_eq!(prune(&connection, 4, u64::MAX).unwrap(), 3);
+        assert_eq!(kept(&connection), [4, 5, 6, 7, 8, 9, 10]);
+        prune(&connection, 0, 50_000).unwrap();
+        assert_eq!(kept(&connection), [9, 10], "half of it, so that it is not done at every start");
+    }
 }

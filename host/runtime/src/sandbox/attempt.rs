@@ -11,11 +11,13 @@ use super::capability::outbound;
 use super::capability::process::Programs;
 use super::capability::wasi::Wasi;
 use super::limits::{Limits, Meter};
-use super::{Output, Ready, Run, Sandbox, State, failure, output, wit};
-use crate::call::{Fixed, Progress};
+use super::fixed::{self, Clock, FixedClock, Shown};
+use super::{NOT_RUN, Output, Ready, Run, Sandbox, State, failure, output, wit};
+use crate::call::{Digest, Progress};
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
 use crate::permission::Grant;
+use crate::tape::{Asked, Cassette, Recorded, Tape, Times};
 use crate::validation::Args;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,11 +55,13 @@ pub(super) struct Tried {
     pub(super) log: Vec<String>,
     /// Whether something with a possible effect may have left the component.
     pub(super) sent: bool,
+    /// What is needed to run it again, or why it cannot be.
+    pub(super) tape: Result<Box<Recorded>, &'static str>,
 }
 
 impl Tried {
     fn refused(error: Error) -> Tried {
-        Tried { outcome: Err(error), partial: None, usage: Usage::default(), log: Vec::new(), sent: false }
+        Tried { outcome: Err(error), partial: None, usage: Usage::default(), log: Vec::new(), sent: false, tape: Err(NOT_RUN) }
     }
 }
 
@@ -94,7 +98,13 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         tabs: sandbox.tabs(run.caller, run.session, told, late.clone()),
         invokes: Invokes::new(run.adapter.invokes.clone(), run.invoker.clone(), told),
     };
-    let mut store = match store(sandbox, reach, limits, bound.at, run.progress.clone(), run.fixed) {
+    let seed = run.fixed.map_or_else(|| fixed::seed_of(&sandbox.seeds, run.call_id, number), |fixed| fixed.seed);
+    let shown = run.fixed.map_or(Shown::Real(started), |fixed| Shown::Fixed(FixedClock::new(fixed)));
+    let clock = Clock { shown, times: Times::default() };
+    let times = clock.times.clone();
+    let surroundings =
+        Surroundings { progress: run.progress.clone(), clock, seed, tape: Tape::record(sandbox.recorded) };
+    let mut store = match store(sandbox, reach, limits, bound.at, surroundings) {
         Ok(store) => store,
         Err(error) => return Tried::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
     };
@@ -107,6 +117,8 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
     if let Ok(Ok(Ok(_))) = &returned {
         store.data_mut().tabs.keep();
     }
+    let tape = std::mem::take(&mut store.data_mut().tape);
+    let raw = raw(&returned);
     let state = store.data();
     let mut usage = Usage {
         fuel: limits.fuel.saturating_sub(store.get_fuel().unwrap_or(0)),
@@ -140,8 +152,52 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         }
         Err(_) => (Err(timed_out()), None, can_send),
     };
-    Tried { outcome, partial, usage, log, sent }
+    let tape = recorded(component, tape, &times, seed, call, raw.or_else(|| ended_by_itself(&outcome)));
+    Tried { outcome, partial, usage, log, sent, tape }
 }
+
+/// What a component returned, written down; nothing if it was ended.
+pub(super) fn raw(returned: &Returned) -> Option<Vec<u8>> {
+    match returned {
+        Ok(Ok(value)) => postcard::to_allocvec(value).ok(),
+        Ok(Err(_)) | Err(_) => None,
+    }
+}
+
+/// How it broke off, if that would be the same on another day.
+pub(super) fn ended_by_itself(outcome: &Result<Output, Error>) -> Option<Vec<u8>> {
+    match outcome {
+        Err(error) if !matches!(error.kind, Kind::Timeout | Kind::AttemptTimeout) => {
+            Some(error.kind.name().as_bytes().to_owned())
+        }
+        Ok(_) | Err(_) => None,
+    }
+}
+
+fn recorded(
+    component: &Ready,
+    tape: Tape,
+    times: &Times,
+    seed: [u8; 32],
+    call: wit::Call,
+    returned: Option<Vec<u8>>,
+) -> Result<Box<Recorded>, &'static str> {
+    let returned = returned.ok_or("its time was over, and another day it might not be")?;
+    if component.capabilities.contains("http") {
+        return Err("what is sent over HTTP is not recorded");
+    }
+    let Tape::Recording(recording) = tape else { return Err("it was not recorded") };
+    let wit::Call { tool, args, context } = call;
+    let wit::Context { call_id, attempt, deadline_ms, task } = context;
+    let asked = Asked { tool, args, call_id, attempt, deadline_ms, task };
+    // What was returned is digested where nobody waits for it.
+    let outcome = Digest::of_parts([]);
+    let cassette = Cassette { asked, seed, times: times.seen()?, entries: recording.entries()?, outcome };
+    Ok(Box::new(Recorded { cassette, returned }))
+}
+
+/// How `execute` ended: by its time, by a trap, or with what it returned.
+pub(super) type Returned = Result<wasmtime::Result<Result<Output, wit::Error>>, Elapsed>;
 
 /// The arguments as the backend wants them: those of the call, or what the backend's template makes of them.
 fn wanted(run: &Run<'_>, args: &Args) -> String {
@@ -162,18 +218,33 @@ pub(super) struct Reach {
     pub(super) invokes: Invokes,
 }
 
+/// What is around one attempt beside what it can reach.
+pub(super) struct Surroundings {
+    pub(super) progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+    pub(super) clock: Clock,
+    pub(super) seed: [u8; 32],
+    pub(super) tape: Tape,
+}
+
+impl Default for Surroundings {
+    fn default() -> Surroundings {
+        let clock = Clock { shown: Shown::Real(Instant::now()), times: Times::default() };
+        Surroundings { progress: None, clock, seed: [0; 32], tape: Tape::Off }
+    }
+}
+
 pub(super) fn store(
     sandbox: &Sandbox,
     reach: Reach,
     limits: &Limits,
     deadline: Instant,
-    progress: Option<tokio::sync::mpsc::Sender<Progress>>,
-    fixed: Option<&Fixed>,
+    surroundings: Surroundings,
 ) -> wasmtime::Result<Store<State>> {
+    let Surroundings { progress, clock, seed, tape } = surroundings;
     let log = Log::new(limits);
     let state = State {
         meter: Meter::new(limits),
-        wasi: Wasi::empty(limits, &log, fixed),
+        wasi: Wasi::empty(limits, &log, clock, seed),
         files: reach.files,
         open_files: 0,
         programs: reach.programs,
@@ -183,6 +254,7 @@ pub(super) fn store(
         reached: reach.reached,
         tabs: reach.tabs,
         invokes: reach.invokes,
+        tape,
         log,
         progress,
     };

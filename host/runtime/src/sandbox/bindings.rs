@@ -25,6 +25,7 @@ wasmtime::component::bindgen!({
         default: async | trappable,
     },
     exports: { default: async },
+    additional_derives: [serde::Serialize, serde::Deserialize],
     with: {
         "hermes:tool/files.reader": crate::sandbox::capability::files::Reader,
         "hermes:tool/process.child": crate::sandbox::capability::process::Child,

@@ -1,7 +1,7 @@
 //! How does one of the runtime's own tools run? Its answer is a function of ours instead of a component; arguments, time and
 //! measures are the same. Must not know which tools there are.
 
-use super::{Execution, Output};
+use super::{Execution, NOT_RUN, Output};
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
 use crate::permission::Grant;
@@ -35,5 +35,5 @@ pub async fn answer(
         }
     };
     let usage = Usage { wall_us: started.elapsed().as_micros() as u64, ..Usage::default() };
-    Execution { outcome, partial: None, usage, log: Vec::new(), attempts: 1 }
+    Execution { outcome, partial: None, usage, log: Vec::new(), attempts: 1, tape: Err(NOT_RUN) }
 }

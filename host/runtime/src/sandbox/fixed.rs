@@ -1,10 +1,12 @@
-//! What do a component's clock and its random numbers say when a test or a replay fixes them? The same in every run.
+//! What do a component's clocks and its random numbers say? The machine's time, or what a test or a replay fixed, each look
+//! noted; and numbers that follow from a seed, which is fresh for each call unless it is fixed.
 
 use crate::call::Fixed;
+use crate::tape::Times;
 use rand_core::{Infallible, TryRng};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 
 /// How far the clock moves with each look at it, so that a component which waits for it comes to an end.
@@ -28,38 +30,93 @@ impl FixedClock {
     }
 }
 
-impl HostWallClock for FixedClock {
+/// What a component's clocks show before it is noted.
+#[derive(Clone)]
+pub(crate) enum Shown {
+    /// The machine's time; the monotonic clock begins at this moment.
+    Real(Instant),
+    /// What a test fixed.
+    Fixed(FixedClock),
+}
+
+/// A component's clocks, each look noted or played. Lifetime: the attempt.
+#[derive(Clone)]
+pub(crate) struct Clock {
+    pub(crate) shown: Shown,
+    pub(crate) times: Times,
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl HostWallClock for Clock {
     fn resolution(&self) -> Duration {
-        STEP
+        Duration::from_nanos(1)
     }
 
     fn now(&self) -> Duration {
-        self.start.saturating_add(self.passed())
+        let shown = || match &self.shown {
+            Shown::Real(_) => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+            Shown::Fixed(clock) => clock.start.saturating_add(clock.passed()),
+        };
+        Duration::from_nanos(self.times.look(|| nanoseconds(shown())))
     }
 }
 
-impl HostMonotonicClock for FixedClock {
+impl HostMonotonicClock for Clock {
     fn resolution(&self) -> u64 {
-        STEP.as_nanos() as u64
+        1
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.passed().as_nanos()).unwrap_or(u64::MAX)
+        let shown = || match &self.shown {
+            Shown::Real(began) => began.elapsed(),
+            Shown::Fixed(clock) => clock.passed(),
+        };
+        self.times.look(|| nanoseconds(shown()))
     }
 }
 
-/// Random numbers that follow from a seed: the extendable output of a keyed BLAKE3.
-pub(crate) struct Seeded(blake3::OutputReader);
+/// Random bytes of the system.
+pub(crate) fn fresh_seed() -> std::io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    let mut filled = 0;
+    while filled < seed.len() {
+        filled += rustix::rand::getrandom(&mut seed[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(seed)
+}
+
+/// The seed of one attempt, which nobody foresees who does not know the runtime's own.
+pub(crate) fn seed_of(seeds: &[u8; 32], call_id: &str, attempt: u32) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_keyed(seeds);
+    hasher.update(call_id.as_bytes()).update(&attempt.to_le_bytes());
+    *hasher.finalize().as_bytes()
+}
+
+/// Random numbers that follow from a seed: the extendable output of a keyed BLAKE3, made when the first one is wanted.
+pub(crate) struct Seeded {
+    seed: [u8; 32],
+    purpose: &'static str,
+    output: Option<blake3::OutputReader>,
+}
 
 impl Seeded {
     /// Each purpose has numbers of its own.
-    pub(crate) fn new(fixed: &Fixed, purpose: &str) -> Seeded {
-        Seeded(blake3::Hasher::new_keyed(&fixed.seed).update(purpose.as_bytes()).finalize_xof())
+    pub(crate) fn new(seed: [u8; 32], purpose: &'static str) -> Seeded {
+        Seeded { seed, purpose, output: None }
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) {
+        let Seeded { seed, purpose, output } = self;
+        let make = || blake3::Hasher::new_keyed(seed).update(purpose.as_bytes()).finalize_xof();
+        output.get_or_insert_with(make).fill(bytes);
     }
 
     pub(crate) fn next_u128(&mut self) -> u128 {
         let mut bytes = [0; 16];
-        self.0.fill(&mut bytes);
+        self.fill(&mut bytes);
         u128::from_le_bytes(bytes)
     }
 }
@@ -76,7 +133,7 @@ impl TryRng for Seeded {
     }
 
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        self.0.fill(bytes);
+        self.fill(bytes);
         Ok(())
     }
 }

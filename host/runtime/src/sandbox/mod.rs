@@ -14,6 +14,7 @@ mod helper;
 pub mod install;
 pub mod limits;
 mod output;
+mod rerun;
 mod retry;
 mod session;
 mod slots;
@@ -27,9 +28,10 @@ use crate::permission::Grant;
 use crate::registry::Tool;
 use crate::registry::manifest::LimitsManifest;
 use crate::registry::running::{Backend, Retry};
+use crate::tape::{Recorded, Tape};
 use crate::trail::Trail;
 use crate::validation::Args;
-use attempt::{Bound, Reach, Task, Tried};
+use attempt::{Bound, Reach, Surroundings, Task, Tried};
 use bindings::EveryPre;
 use bindings::hermes::tool::types as wit;
 pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
@@ -49,6 +51,7 @@ use capability::process::{Machine, Programs};
 use capability::wasi::Wasi;
 use compile::Compiler;
 pub use engine::settings;
+pub use rerun::Rerun;
 pub use helper::helper_main;
 use install::{Cache, InstallError};
 use limits::{Limits, Meter};
@@ -78,6 +81,10 @@ pub struct Sandbox {
     browsers: Arc<Browsers>,
     own: Arc<Own>,
     ceiling: Ceiling,
+    /// From which the seeds of calls follow.
+    seeds: [u8; 32],
+    /// Most bytes that are recorded of one attempt.
+    recorded: usize,
     slots: Slots,
 }
 
@@ -103,6 +110,7 @@ pub(crate) struct State {
     reached: Reached,
     tabs: Tabs,
     invokes: Invokes,
+    tape: Tape,
     log: Log,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
 }
@@ -119,7 +127,12 @@ pub struct Execution {
     pub log: Vec<String>,
     /// How often it was tried.
     pub attempts: u32,
+    /// What is needed to run the last attempt again, or why it cannot be.
+    pub(crate) tape: Result<Box<Recorded>, &'static str>,
 }
+
+/// Why nothing of a call was recorded.
+const NOT_RUN: &str = "no component ran";
 
 /// What the sandbox has to know besides grant and arguments.
 pub struct Run<'a> {
@@ -237,7 +250,7 @@ fn chance() -> f64 {
 impl Execution {
     fn refused(error: Error) -> Execution {
         let usage = Usage::default();
-        Execution { outcome: Err(error), partial: None, usage, log: Vec::new(), attempts: 0 }
+        Execution { outcome: Err(error), partial: None, usage, log: Vec::new(), attempts: 0, tape: Err(NOT_RUN) }
     }
 
     fn add(&mut self, number: u32, tried: Tried) {
@@ -248,6 +261,7 @@ impl Execution {
         self.usage.add(&tried.usage);
         self.usage.attempts = number;
         (self.outcome, self.partial, self.attempts) = (tried.outcome, tried.partial, number);
+        self.tape = tried.tape;
     }
 }
 
@@ -281,6 +295,8 @@ impl Sandbox {
             browsers,
             own,
             ceiling,
+            seeds: fixed::fresh_seed().map_err(|error| format!("the system has no random numbers: {error}"))?,
+            recorded: config.result.recorded().saturating_mul(2),
             slots: Slots::new(slots),
         })
     }
@@ -355,7 +371,7 @@ impl Sandbox {
         let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
         let _tick = self.ticking.hold();
         let reach = self.no_reach(deadline);
-        let mut store = attempt::store(self, reach, &limits, deadline, None, None).map_err(invalid)?;
+        let mut store = attempt::store(self, reach, &limits, deadline, None, Surroundings::default()).map_err(invalid)?;
         let started = poll_until(deadline, pre.instance_pre().instantiate_async(&mut store));
         match started {
             Some(Ok(instance)) => {

@@ -20,9 +20,11 @@ pub(crate) mod process;
 pub(crate) mod progress;
 #[cfg(feature = "http")]
 pub(crate) mod secrets;
+mod taped;
 pub(crate) mod wasi;
 
 use super::State;
+use taped::{ByTape, Taped};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use wasmtime::component::{HasSelf, Linker};
@@ -70,29 +72,29 @@ pub(crate) fn link(linker: &mut Linker<State>, granted: &BTreeSet<String>) -> wa
     tool::log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     tool::progress::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     if granted.contains("files") {
-        tool::files::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+        tool::files::add_to_linker::<State, ByTape>(linker, |state| Taped(state))?;
     }
     if granted.contains("invoke") {
-        tool::invoke::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+        tool::invoke::add_to_linker::<State, ByTape>(linker, |state| Taped(state))?;
     }
     #[cfg(feature = "mcp")]
     if granted.contains("mcp") {
-        tool::mcp::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+        tool::mcp::add_to_linker::<State, ByTape>(linker, |state| Taped(state))?;
     }
     if granted.contains("process") {
-        tool::process::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+        tool::process::add_to_linker::<State, ByTape>(linker, |state| Taped(state))?;
     }
     #[cfg(feature = "http")]
     {
         // As all of WASI, it is there for everybody and empty: only an adapter that asked for `http` can send.
         http::link(linker)?;
         if granted.contains("secrets") {
-            tool::secrets::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+            tool::secrets::add_to_linker::<State, ByTape>(linker, |state| Taped(state))?;
         }
     }
     #[cfg(all(feature = "browser", target_os = "linux"))]
     if granted.contains("browser") {
-        tool::browser::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+        tool::browser::add_to_linker::<State, ByTape>(linker, |state| Taped(state))?;
     }
     Ok(())
 }

@@ -1,11 +1,10 @@
 //! WASI with empty authority: no directories, no environment, no sockets, standard input closed. It is there because
 //! the standard libraries of many languages import it whether they use it or not. What a component prints goes into
-//! the call's log. Clock and randomness are the machine's, or those that a test or a replay fixed.
+//! the call's log. Each look at a clock is noted, and random numbers follow from the call's seed.
 
 use super::log::{Log, Stream};
-use crate::call::Fixed;
 use crate::sandbox::State;
-use crate::sandbox::fixed::{FixedClock, Seeded};
+use crate::sandbox::fixed::{Clock, Seeded};
 use crate::sandbox::limits::Limits;
 use bytes::Bytes;
 use std::pin::Pin;
@@ -27,7 +26,7 @@ pub(crate) struct Wasi {
 }
 
 impl Wasi {
-    pub(crate) fn empty(limits: &Limits, log: &Log, fixed: Option<&Fixed>) -> Wasi {
+    pub(crate) fn empty(limits: &Limits, log: &Log, clock: Clock, seed: [u8; 32]) -> Wasi {
         let mut builder = WasiCtxBuilder::new();
         builder
             .stdout(Printed { log: log.clone(), stream: Stream::Out })
@@ -35,16 +34,12 @@ impl Wasi {
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false)
-            .max_random_size(RANDOM);
-        if let Some(fixed) = fixed {
-            let clock = FixedClock::new(fixed);
-            builder
-                .secure_random(Seeded::new(fixed, "secure"))
-                .insecure_random(Seeded::new(fixed, "insecure"))
-                .insecure_random_seed(Seeded::new(fixed, "seed").next_u128())
-                .wall_clock(clock.clone())
-                .monotonic_clock(clock);
-        }
+            .max_random_size(RANDOM)
+            .secure_random(Seeded::new(seed, "secure"))
+            .insecure_random(Seeded::new(seed, "insecure"))
+            .insecure_random_seed(Seeded::new(seed, "seed").next_u128())
+            .wall_clock(clock.clone())
+            .monotonic_clock(clock);
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         Wasi { ctx: builder.build(), table }
