@@ -2,44 +2,45 @@
 //! a double cannot hold are written exactly, since two different numbers must not share a digest.
 
 use serde_json::{Number, Value};
-use std::fmt::Write;
+use std::io::Write;
 
 /// The largest integer below which a double holds every integer.
 const EXACT: u64 = 1 << 53;
 
 /// A value in canonical form: keys sorted by UTF-16 units, no white space, numbers as ECMAScript writes them.
 pub(crate) fn to_string(value: &Value) -> String {
-    let mut text = String::with_capacity(128);
+    let mut text = Vec::with_capacity(128);
     write_value(&mut text, value);
-    text
+    // All that is written is text.
+    String::from_utf8(text).unwrap_or_default()
 }
 
-fn write_value(text: &mut String, value: &Value) {
+fn write_value(text: &mut Vec<u8>, value: &Value) {
     match value {
-        Value::Null => text.push_str("null"),
-        Value::Bool(true) => text.push_str("true"),
-        Value::Bool(false) => text.push_str("false"),
+        Value::Null => text.extend_from_slice(b"null"),
+        Value::Bool(true) => text.extend_from_slice(b"true"),
+        Value::Bool(false) => text.extend_from_slice(b"false"),
         Value::Number(number) => write_number(text, number),
         Value::String(string) => write_string(text, string),
         Value::Array(items) => {
-            text.push('[');
+            text.push(b'[');
             for (index, item) in items.iter().enumerate() {
                 write_separator(text, index);
                 write_value(text, item);
             }
-            text.push(']');
+            text.push(b']');
         }
         Value::Object(members) => {
-            text.push('{');
+            text.push(b'{');
             let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
             sorted.sort_by(|a, b| compare_utf16(a.0, b.0));
             for (index, (key, member)) in sorted.into_iter().enumerate() {
                 write_separator(text, index);
                 write_string(text, key);
-                text.push(':');
+                text.push(b':');
                 write_value(text, member);
             }
-            text.push('}');
+            text.push(b'}');
         }
     }
 }
@@ -51,19 +52,19 @@ fn compare_utf16(a: &str, b: &str) -> std::cmp::Ordering {
     }
 }
 
-fn write_separator(text: &mut String, index: usize) {
+fn write_separator(text: &mut Vec<u8>, index: usize) {
     if index > 0 {
-        text.push(',');
+        text.push(b',');
     }
 }
 
-fn write_number(text: &mut String, number: &Number) {
+fn write_number(text: &mut Vec<u8>, number: &Number) {
     let written = match (number.as_u64(), number.as_i64()) {
         (Some(unsigned), _) => write!(text, "{unsigned}"),
         (None, Some(signed)) => write!(text, "{signed}"),
         (None, None) => write!(text, "{}", float(number)),
     };
-    debug_assert!(written.is_ok(), "writing to a string cannot fail");
+    debug_assert!(written.is_ok(), "writing to memory cannot fail");
 }
 
 /// A double as ECMAScript writes it; whole ones without a fraction, so that `30.0` and `30` are one number.
@@ -75,12 +76,10 @@ fn float(number: &Number) -> String {
     serde_json_canonicalizer::to_string(&float).unwrap_or_else(|_| number.to_string())
 }
 
-fn write_string(text: &mut String, string: &str) {
+fn write_string(text: &mut Vec<u8>, string: &str) {
     // serde_json escapes just what RFC 8785 wants escaped, in the same way.
-    match serde_json::to_string(string) {
-        Ok(quoted) => text.push_str(&quoted),
-        Err(_) => text.push_str("\"\""),
-    }
+    let written = serde_json::to_writer(text, string);
+    debug_assert!(written.is_ok(), "writing to memory cannot fail");
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ fn walk(value: &mut Value, id: usize, shape: &Shape, at: &str, found: &mut Vec<P
             let is_listed = place.allowed.as_ref().is_some_and(|allowed| allowed.iter().any(|it| it == text.as_str()));
             if rule.is_strict
                 && !is_listed
+                && !text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
                 && let Some(bad) = text.chars().find(|c| is_deceptive(*c))
             {
                 found.push(Problem {

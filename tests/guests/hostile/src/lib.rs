@@ -54,6 +54,10 @@ fn attempt_at(attempt: &str) -> String {
             format!("{} bytes", std::io::stdin().read_to_end(&mut bytes).unwrap_or_default())
         }
         "program" => shown(std::process::Command::new("/bin/sh").spawn().map(drop)),
+        "connect" => shown(std::net::TcpStream::connect("127.0.0.1:80").map(drop)),
+        "listen" => shown(std::net::TcpListener::bind("127.0.0.1:0").map(drop)),
+        "datagram" => shown(std::net::UdpSocket::bind("127.0.0.1:0").map(drop)),
+        "look_up" => shown(std::net::ToSocketAddrs::to_socket_addrs(&("localhost", 80)).map(|found| found.count())),
         "print" => flood(&mut std::io::stdout()),
         "print_errors" => flood(&mut std::io::stderr()),
         "say" => {
