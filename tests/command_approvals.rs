@@ -207,7 +207,8 @@ fn denials_are_counted_by_what_they_have_in_common() {
     }
     user.run(&["call", "file_read", "path=/outside/x"]).exits(6);
     let denials = user.run(&["stats", "denials"]).exits(0).json();
-    let of = |kind: &str| denials.as_array().unwrap().iter().find(|row| row["kind"] == kind).cloned().unwrap_or_default();
+    let of =
+        |kind: &str| denials.as_array().unwrap().iter().find(|row| row["kind"] == kind).cloned().unwrap_or_default();
     assert_eq!((of("approval_denied")["calls"].as_u64(), of("denied")["tool"].as_str()), (Some(2), Some("file_read")));
     let shown = user.run(&["stats", "denials", "file_write", "--output", "text"]).exits(0);
     assert!(shown.out.contains("file_write as guest") && !shown.out.contains("file_read"), "{}", shown.out);

@@ -17,7 +17,7 @@ fn run(runtime: &Runtime, tool: &str, args: Value) -> Envelope {
 
 fn ran(runtime: &Runtime, tool: &str, args: Value) -> String {
     let envelope = run(runtime, tool, args);
-    assert_eq!(envelope.error, None, "{tool}");
+    assert!(envelope.error.is_none(), "{tool}: {:#?}", envelope.error);
     envelope.metadata.call_id
 }
 
@@ -41,7 +41,7 @@ fn a_call_of_each_adapter_goes_the_same_way_again() {
     let search = ran(&runtime, "file_search", json!({ "query": "two" }));
     let wrote = ran(&runtime, "file_write", json!({ "path": "b.txt", "mode": "create", "content": "new" }));
     let listed = ran(&runtime, "terminal", json!({ "command": "ls" }));
-    let query = ran(&runtime, "json_query", json!({ "data": "[{\"n\": 1}, {\"n\": 2}]" }));
+    let query = ran(&runtime, "json_query", json!({ "data": [{ "n": 1 }, { "n": 2 }] }));
     let failed = run(&runtime, "file_read", json!({ "path": "/workspace/none.txt" }));
     assert!(failed.error.is_some());
     for name in ["a.txt", "b.txt"] {
@@ -63,7 +63,7 @@ fn times_and_randomness_are_those_of_the_run() {
     let runtime = house.start(house.config());
     let ask = |attempt: &str| {
         let envelope = run(&runtime, "probe", json!({ "attempt": attempt }));
-        assert_eq!(envelope.error, None, "{attempt}");
+        assert!(envelope.error.is_none(), "{attempt}: {:#?}", envelope.error);
         (envelope.data, envelope.metadata.call_id)
     };
     for attempt in ["clock", "random"] {

@@ -12,7 +12,7 @@ use std::future::Future;
 use std::time::Duration;
 
 /// Far more than anything takes. Only a wait that nobody ends reaches it.
-const WATCHDOG: Duration = Duration::from_secs(60);
+const WATCHDOG: Duration = Duration::from_secs(300);
 
 /// Runs a test's future to its end, or fails when nobody ends it.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {

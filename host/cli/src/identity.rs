@@ -95,11 +95,12 @@ fn confirmed(arguments: &Arguments, config: &Config, allowed: bool, what: &str) 
     if allowed {
         return Ok(());
     }
-    let refused = match terminal(arguments).map(|terminal| terminal.confirm(&format!("{what}. Allow it for this command?"))) {
-        Some(true) => return Ok(()),
-        Some(false) => format!("{what}, and you said no"),
-        None => format!("{what}, and there is no person to ask"),
-    };
+    let refused =
+        match terminal(arguments).map(|terminal| terminal.confirm(&format!("{what}. Allow it for this command?"))) {
+            Some(true) => return Ok(()),
+            Some(false) => format!("{what}, and you said no"),
+            None => format!("{what}, and there is no person to ask"),
+        };
     note_refusal(config, &refused);
     Err(Failure::denied(refused))
 }
@@ -111,7 +112,8 @@ fn note_refusal(config: &Config, what: &str) {
     let event = Event::now("identity.refused", by, serde_json::json!({ "what": what }));
     // On a thread of its own, because the caller may be one that a runtime drives.
     let written = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|it| it.to_string())?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|it| it.to_string())?;
         let journal = hermes_runtime::open_journal(&state_dir).map_err(|error| error.to_string())?;
         runtime.block_on(journal.event(event)).map_err(|error| error.log.unwrap_or(error.message))
     });

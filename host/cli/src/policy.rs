@@ -279,7 +279,11 @@ async fn replay(runtime: &Runtime, state_dir: &Path, format: Format) -> Result<u
     let (mut same, mut without, mut changed) = (0, 0, Vec::new());
     for entry in Reader::open(state_dir)?.list(LIMIT)? {
         let record = entry.record;
-        let (Some(was), Some(args)) = (recorded(&record), record.facts.args.clone()) else {
+        // Of a refused call the beginning is kept, which mostly is the whole.
+        let whole = |excerpt: &&String| serde_json::from_str::<Value>(excerpt).is_ok();
+        let kept =
+            record.facts.args.as_deref().or(record.facts.args_excerpt.as_ref().filter(whole).map(String::as_str));
+        let (Some(was), Some(args)) = (recorded(&record), kept) else {
             without += 1;
             continue;
         };

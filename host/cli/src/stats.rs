@@ -18,9 +18,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &StatsCommand) -> Result
     let loaded = setup::load(arguments)?;
     let format = arguments.output.format();
     match command {
-        StatsCommand::Arguments { tool } => {
-            learning::mistakes(&setup::start(loaded)?, tool.as_deref(), format).await
-        }
+        StatsCommand::Arguments { tool } => learning::mistakes(&*setup::start(loaded)?, tool.as_deref(), format).await,
         StatsCommand::Denials { tool } => denials(&loaded.loaded.config.state_dir, tool.as_deref(), format),
     }
 }

@@ -60,7 +60,9 @@ pub(super) fn lines(change: &Change, path: &str, judged: &Judged, now: &Glance) 
     match (before, now.size) {
         (Some(before), _) if before == after => vec![format!("leaves {path} as it is")],
         (Some(before), _) => vec![format!("changes {path}:\n{}", difference(before, &after))],
-        (None, Some(size)) => vec![format!("replaces all {size} bytes of {path}, which cannot be compared line by line")],
+        (None, Some(size)) => {
+            vec![format!("replaces all {size} bytes of {path}, which cannot be compared line by line")]
+        }
         (None, None) => vec![format!("makes {path}, {} bytes", after.len())],
     }
 }

@@ -10,8 +10,8 @@ use super::capability::mcp::Reached;
 use super::capability::outbound;
 use super::capability::process::Programs;
 use super::capability::wasi::Wasi;
-use super::limits::{Limits, Meter};
 use super::fixed::{self, Clock, FixedClock, Shown};
+use super::limits::{Limits, Meter};
 use super::{NOT_RUN, Output, Ready, Run, Sandbox, State, failure, output, wit};
 use crate::call::{Digest, Progress};
 use crate::envelope::Usage;
@@ -61,7 +61,14 @@ pub(super) struct Tried {
 
 impl Tried {
     fn refused(error: Error) -> Tried {
-        Tried { outcome: Err(error), partial: None, usage: Usage::default(), log: Vec::new(), sent: false, tape: Err(NOT_RUN) }
+        Tried {
+            outcome: Err(error),
+            partial: None,
+            usage: Usage::default(),
+            log: Vec::new(),
+            sent: false,
+            tape: Err(NOT_RUN),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What does a component say of itself? Asked without any authority; what it answers grants nothing.
 
 use super::Sandbox;
-use super::attempt;
+use super::attempt::{self, Surroundings};
 use super::limits::Limits;
 use crate::call::Digest;
 use crate::document::excerpt;
@@ -50,7 +50,7 @@ impl Sandbox {
             Error::new(Step::Sandbox, Kind::Trap, "the component breaks off when it is asked what it is")
                 .log(format!("{error:#}"))
         };
-        let mut store = attempt::store(self, reach, &limits, deadline, None, None).map_err(broken)?;
+        let mut store = attempt::store(self, reach, &limits, deadline, Surroundings::default()).map_err(broken)?;
         let asking = async {
             let instance = component.pre.instantiate_async(&mut store).await?;
             instance.hermes_tool_tool_execution().call_describe(&mut store).await

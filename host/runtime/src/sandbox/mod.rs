@@ -37,10 +37,10 @@ use bindings::hermes::tool::types as wit;
 pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
 pub use built_in::answer;
 pub(crate) use capability::Offer;
-pub(crate) use capability::invoke::{Invocation, Invoker};
-use capability::invoke::Invokes;
 use capability::browser::{Browsers, Tabs};
 use capability::files::{Files, Roots};
+use capability::invoke::Invokes;
+pub(crate) use capability::invoke::{Invocation, Invoker};
 use capability::log::Log;
 #[cfg(feature = "mcp")]
 use capability::mcp::{Reached, Servers};
@@ -51,10 +51,10 @@ use capability::process::{Machine, Programs};
 use capability::wasi::Wasi;
 use compile::Compiler;
 pub use engine::settings;
-pub use rerun::Rerun;
 pub use helper::helper_main;
 use install::{Cache, InstallError};
 use limits::{Limits, Meter};
+pub use rerun::Rerun;
 use retry::{Failed, Times};
 use slots::Slots;
 use std::collections::{BTreeSet, HashMap};
@@ -178,7 +178,8 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         return Execution::refused(Error::internal(Step::Sandbox, "a permitted component is not loaded"));
     };
     let (tool, mut run) = (run.tool, run);
-    let mut limits = Limits::of(&tool.limits.under(&run.adapter.limits), args.timeout().or(tool.timeout), &sandbox.ceiling);
+    let mut limits =
+        Limits::of(&tool.limits.under(&run.adapter.limits), args.timeout().or(tool.timeout), &sandbox.ceiling);
     if let Some(parent) = run.parent {
         limits.fuel = limits.fuel.min(parent.fuel());
     }
@@ -371,7 +372,7 @@ impl Sandbox {
         let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
         let _tick = self.ticking.hold();
         let reach = self.no_reach(deadline);
-        let mut store = attempt::store(self, reach, &limits, deadline, None, Surroundings::default()).map_err(invalid)?;
+        let mut store = attempt::store(self, reach, &limits, deadline, Surroundings::default()).map_err(invalid)?;
         let started = poll_until(deadline, pre.instance_pre().instantiate_async(&mut store));
         match started {
             Some(Ok(instance)) => {

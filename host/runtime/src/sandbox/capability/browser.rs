@@ -13,6 +13,7 @@ mod world;
 
 use super::files::Roots;
 use super::own::Own;
+use super::taped::Taped;
 use crate::call::Caller;
 use crate::config::{BrowserSettings, Config};
 use crate::error::{Error, Kind, Step};

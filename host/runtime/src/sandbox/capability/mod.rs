@@ -24,9 +24,9 @@ mod taped;
 pub(crate) mod wasi;
 
 use super::State;
-use taped::{ByTape, Taped};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use taped::{ByTape, Taped};
 use wasmtime::component::{HasSelf, Linker};
 
 /// The names of all capabilities that a component can ask for.

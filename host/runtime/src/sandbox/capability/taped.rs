@@ -29,10 +29,17 @@ impl Taped<'_> {
 /// down and read, for those that are no plain data.
 macro_rules! crossing {
     ($taped:ident, $name:literal, $args:expr, $live:expr) => {
-        crossing!($taped, $name, $args, $live, |answer| answer, |answer| answer)
-    };
-    ($taped:ident, $name:literal, $args:expr, $live:expr, |$kept:ident| $write:expr, |$played:ident| $read:expr) => {
         match $taped.0.tape.next($name, &$args)? {
+            Some(answer) => Ok(answer),
+            None => {
+                let answer = $live?;
+                $taped.0.tape.keep($name, &answer)?;
+                Ok(answer)
+            }
+        }
+    };
+    ($taped:ident, $name:literal, $args:expr, $live:expr, |$kept:ident| $write:expr, |$played:ident: $form:ty| $read:expr) => {
+        match $taped.0.tape.next::<$form>($name, &$args)? {
             Some($played) => Ok($read),
             None => {
                 let answer = $live?;
@@ -43,7 +50,6 @@ macro_rules! crossing {
         }
     };
 }
-pub(super) use crossing;
 
 impl files::Host for Taped<'_> {
     fn grants(&mut self) -> wasmtime::Result<Vec<files::Grant>> {
@@ -61,7 +67,7 @@ impl files::Host for Taped<'_> {
             path,
             files::Host::open(self.0, path).await,
             |opened| opened.as_ref().map(Resource::rep),
-            |opened| (opened as Result<u32, files::Failure>).map(Resource::new_own)
+            |opened: Result<u32, files::Failure>| opened.map(Resource::new_own)
         )
     }
 
@@ -129,7 +135,7 @@ impl files::HostReader for Taped<'_> {
             (reader.rep(), offset, length),
             files::HostReader::read(self.0, reader, offset, length).await,
             |read| read.as_ref().map(|bytes| RawRef(bytes)),
-            |read| (read as Result<Raw, files::Failure>).map(|bytes| bytes.0)
+            |read: Result<Raw, files::Failure>| read.map(|bytes| bytes.0)
         )
     }
 
@@ -153,7 +159,7 @@ impl process::Host for Taped<'_> {
             command,
             process::Host::spawn(self.0, command).await,
             |spawned| spawned.as_ref().map(Resource::rep),
-            |spawned| (spawned as Result<u32, process::Failure>).map(Resource::new_own)
+            |spawned: Result<u32, process::Failure>| spawned.map(Resource::new_own)
         )
     }
 
@@ -181,11 +187,7 @@ impl invoke::Host for Taped<'_> {
         crossing!(self, "invoke.granted", (), invoke::Host::granted(self.0))
     }
 
-    async fn call(
-        &mut self,
-        tool: String,
-        args: String,
-    ) -> wasmtime::Result<Result<invoke::Answer, invoke::Failure>> {
+    async fn call(&mut self, tool: String, args: String) -> wasmtime::Result<Result<invoke::Answer, invoke::Failure>> {
         crossing!(self, "invoke.call", (&tool, &args), invoke::Host::call(self.0, tool, args).await)
     }
 }
