@@ -159,7 +159,7 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         }
         Err(_) => (Err(timed_out()), None, can_send),
     };
-    let tape = recorded(component, tape, &times, seed, call, raw.or_else(|| ended_by_itself(&outcome)));
+    let tape = recorded(state.http.was_used(), tape, &times, seed, call, raw.or_else(|| ended_by_itself(&outcome)));
     Tried { outcome, partial, usage, log, sent, tape }
 }
 
@@ -182,7 +182,7 @@ pub(super) fn ended_by_itself(outcome: &Result<Output, Error>) -> Option<Vec<u8>
 }
 
 fn recorded(
-    component: &Ready,
+    sent_http: bool,
     tape: Tape,
     times: &Times,
     seed: [u8; 32],
@@ -190,7 +190,7 @@ fn recorded(
     returned: Option<Vec<u8>>,
 ) -> Result<Box<Recorded>, &'static str> {
     let returned = returned.ok_or("its time was over, and another day it might not be")?;
-    if component.capabilities.contains("http") {
+    if sent_http {
         return Err("what is sent over HTTP is not recorded");
     }
     let Tape::Recording(recording) = tape else { return Err("it was not recorded") };

@@ -59,6 +59,8 @@ struct Sending {
     /// How many requests are under way.
     open: Arc<AtomicU32>,
     notes: Notes,
+    /// Whether the component wanted to send anything.
+    used: bool,
     /// What reads the secrets; renewed before each request.
     reader: Option<Reader>,
 }
@@ -91,8 +93,13 @@ impl Http {
     pub(crate) fn new(reach: Option<Reach>, secrets: Secrets) -> Http {
         let mut ctx = WasiHttpCtx::new();
         ctx.set_field_size_limit(2 * HEAD);
-        let sending = Sending { reach, open: Arc::default(), notes: Notes::default(), reader: None };
+        let sending = Sending { reach, open: Arc::default(), notes: Notes::default(), used: false, reader: None };
         Http { ctx, sending, secrets }
+    }
+
+    /// Whether the component wanted to send anything.
+    pub(crate) fn was_used(&self) -> bool {
+        self.sending.used
     }
 
     /// What there is to say about the requests.
@@ -126,6 +133,7 @@ impl WasiHttpHooks for Sending {
         options: Option<RequestOptions>,
         _: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Sent> + Send> {
+        self.used = true;
         let notes = self.notes.clone();
         let refused = |note: String, error: Error| -> Box<dyn Future<Output = Sent> + Send> {
             notes.add(&note);

@@ -26,6 +26,10 @@ pub(crate) fn nothing() -> Sending {
 }
 
 impl Sending {
+    pub(crate) fn was_used(&self) -> bool {
+        false
+    }
+
     pub(crate) fn notes(&self) -> Vec<String> {
         Vec::new()
     }
