@@ -10,6 +10,8 @@ const STEPS: &[&str] = &["registry", "adapter", "permission", "validation", "san
 const LONG: &[(&str, &str)] = &[
     ("host/runtime/src/journal.rs", "the writer, its queue and its store keep one promise together"),
     ("host/runtime/src/config.rs", "one type for each table of the configuration file"),
+    ("host/runtime/src/record.rs", "one type for each part of a record, and what is masked in each"),
+    ("tests/approvals.rs", "questions, answers and calls, in one process and over restarts"),
     ("sdk/rust/src/bindings.rs", "generated from the contract"),
     ("host/cli/src/args.rs", "one declaration for each word of the command line"),
     ("host/cli/src/policy.rs", "each way to look at the rules, with its text"),
@@ -50,7 +52,7 @@ const OUTSIDE: &[(&str, &str)] = &[
 const UNTESTED: &[(&str, &str)] = &[("Internal", "a fault of the runtime that no input is known to cause")];
 
 /// The files that put the steps together.
-const SPINE: &[&str] = &["lib.rs", "dispatch.rs", "toolbox.rs", "built_in.rs", "showing.rs", "foresight.rs"];
+const SPINE: &[&str] = &["lib.rs", "dispatch.rs", "toolbox.rs", "built_in.rs", "showing.rs", "foresight.rs", "nesting.rs", "replaying.rs"];
 
 /// Files that name programs of the machine, after which a tool may be called.
 const PROGRAMS: &[&str] = &["host/runtime/src/permission/target/command.rs"];
