@@ -38,6 +38,7 @@ mod production_database;
 mod programs;
 mod properties;
 mod readme;
+mod registry;
 mod relevance;
 mod renaming;
 mod retry;

@@ -1,6 +1,7 @@
 //! What can be said on the command line?
 
 use crate::author::AuthorCommand;
+use crate::tools::arguments::ToolsCommand;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use hermes_runtime::config::Origin;
@@ -257,26 +258,6 @@ pub(crate) enum ClientName {
     Cursor,
     /// `~/.codex/config.toml`
     Codex,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ToolsCommand {
-    /// List the tools
-    List {
-        /// Also those that the role may not call
-        #[arg(long)]
-        all: bool,
-    },
-    /// Show one tool's manifest and schema
-    Show {
-        /// Its name or alias
-        tool: String,
-    },
-    /// Show the forms of one tool's arguments that went well, the most frequent first
-    Template {
-        /// Its name or alias
-        tool: String,
-    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -9,11 +9,11 @@ use crate::config::Config;
 use crate::document::{Fault, Faults};
 use crate::permission::policy::Policies;
 use crate::registry::Registry;
-use crate::registry::admin::{self, ManifestText};
+use crate::registry::admin::{self, Around, ManifestText};
 use crate::sandbox::install::Installing;
 use crate::sandbox::{Offer, Sandbox};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// All tools and adapters at one time. A call uses one from its beginning to its end. Lifetime: until the next reload.
 pub struct Toolbox {
@@ -64,10 +64,59 @@ pub(crate) fn load(
     }
     // What others offer comes last: it takes no name of what is here.
     manifests.extend(listed);
-    let (registry, found) = admin::load(&manifests, &config.completions, &reasons);
+    let around = Around { completions: &config.completions, reasons: &reasons, out: &BTreeMap::new() };
+    let (entries, found) = admin::parse(&manifests, &around);
     faults.extend(found);
+    let (registry, found) = admin::assemble(entries, &around);
+    faults.extend(found);
+    faults.extend(admin::unknown_completions(&registry, &config.completions));
     let policies = Policies::load(config, &registry)?;
     Ok(Toolbox { registry, adapters, policies, faults })
+}
+
+/// What was found in a folder that was only looked at.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Checked {
+    /// How many manifests there are, of tools and of plugins.
+    pub files: usize,
+    /// The tools that are right, with their versions.
+    pub tools: Vec<String>,
+    /// All that is wrong.
+    pub faults: Vec<Fault>,
+}
+
+/// Checks a folder of manifests, a plugin's folder or a folder of plugins as it would be loaded, without loading it:
+/// nothing runs, nothing is compiled, and nothing is written down.
+pub fn check(folder: &Path, config: &Config, embedded: &[Embedded]) -> Checked {
+    let (installed, _) = read_plugins(config, embedded);
+    let mut reasons: BTreeMap<String, BTreeSet<String>> =
+        installed.iter().flat_map(|plugin| plugin.adapter.declared_reasons()).collect();
+    let (mut manifests, mut faults) = admin::read_folder(folder);
+    let mut files = manifests.len();
+    // In a plugin's folder `adapter.toml` is no tool; who looks at a folder of plugins has none of either there.
+    manifests.retain(|manifest| !manifest.file.ends_with("adapter.toml"));
+    if manifests.is_empty() && faults.is_empty() {
+        let (plugins, found) = plugin::read_folder(folder);
+        let none = plugins.is_empty() && found.iter().all(|fault| fault.file == folder);
+        if none && files == 0 {
+            faults.push(Fault::whole(folder, "there is neither a manifest nor a plugin in this folder"));
+        } else {
+            faults.extend(found);
+        }
+        files = 0;
+        for plugin in plugins {
+            files += 1 + plugin.tools.len();
+            reasons.extend(plugin.adapter.declared_reasons());
+            manifests.extend(plugin.tools);
+        }
+    }
+    let around = Around { completions: &config.completions, reasons: &reasons, out: &BTreeMap::new() };
+    let (entries, found) = admin::parse(&manifests, &around);
+    faults.extend(found);
+    let tools = entries.iter().map(|entry| format!("{} {}", entry.tool.name, entry.tool.version)).collect();
+    faults.extend(admin::assemble(entries, &around).1);
+    faults.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+    Checked { files, tools, faults }
 }
 
 fn built_in_manifests() -> Vec<ManifestText> {

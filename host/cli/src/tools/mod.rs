@@ -1,49 +1,71 @@
 //! Which tools are there, and what is one like?
 
-use crate::args::{Arguments, Format, ToolsCommand};
+pub(crate) mod arguments;
+mod check;
+mod exchange;
+
+use crate::args::{Arguments, Format};
 use crate::failure::Failure;
 use crate::{identity, output, setup};
+use arguments::ToolsCommand;
 use hermes_runtime::document::{nearest_many, printable};
-use hermes_runtime::registry::{self, Tool};
+use hermes_runtime::registry::{self, Registry, Tool, published};
+use hermes_runtime::toolbox::Toolbox;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result<u8, Failure> {
+    match command {
+        ToolsCommand::Check { dir } => return check::run(arguments, dir),
+        ToolsCommand::Import(command) => return exchange::import(command, arguments.output.format()),
+        ToolsCommand::Schema => {
+            output::document(published::schema(), Format::Json);
+            return Ok(0);
+        }
+        ToolsCommand::List { .. }
+        | ToolsCommand::Show { .. }
+        | ToolsCommand::Template { .. }
+        | ToolsCommand::Export { .. } => {}
+    }
     let setup = setup::load(arguments)?;
     let caller = identity::caller(arguments, &setup.loaded.config)?;
     let runtime = setup::start(setup)?;
-    let mut tools: Vec<Arc<Tool>> = runtime.toolbox().registry.tools().cloned().collect();
-    tools.sort_by(|a, b| a.name.cmp(&b.name));
-    let format = arguments.output.format();
+    let toolbox = runtime.toolbox();
+    let (registry, format) = (&toolbox.registry, arguments.output.format());
     match command {
         ToolsCommand::List { all } => {
-            tools.retain(|tool| *all || registry::is_visible(tool, &caller.role));
-            list(&tools, &caller.role, format);
-            Ok(0)
+            let listed = |tool: &&Arc<Tool>| *all || registry::is_visible(tool, &caller.role);
+            let tools: Vec<&Arc<Tool>> = registry.in_order().iter().filter(listed).collect();
+            list(registry, &tools, &caller.role, format);
         }
-        ToolsCommand::Show { tool } => {
-            let found = tools.iter().find(|known| &*known.name == tool || known.aliases.contains(tool));
-            match found {
-                Some(found) => show(found, format),
-                None => return Err(unknown(tool, &tools)),
-            }
-            Ok(0)
-        }
+        ToolsCommand::Show { tool } => show(&toolbox, find(registry, tool)?, format),
         ToolsCommand::Template { tool } => {
-            let known = tools.iter().find(|known| &*known.name == tool || known.aliases.contains(tool));
-            let name = known.map(|known| known.name.clone()).ok_or_else(|| unknown(tool, &tools))?;
-            crate::learning::templates(&runtime, &name, format).await
+            let name = find(registry, tool)?.name.clone();
+            return crate::learning::templates(&runtime, &name, format).await;
         }
+        ToolsCommand::Export { format: form } => exchange::export(registry.in_order(), &caller.role, *form, format),
+        ToolsCommand::Check { .. } | ToolsCommand::Import(_) | ToolsCommand::Schema => {}
     }
+    Ok(0)
 }
 
-fn unknown(tool: &str, tools: &[Arc<Tool>]) -> Failure {
-    let near = nearest_many(tool, tools.iter().map(|tool| &*tool.name), 3);
+/// The tool that a person names, whatever its roles are.
+fn find<'a>(registry: &'a Registry, name: &str) -> Result<&'a Arc<Tool>, Failure> {
+    registry.find(name).ok_or_else(|| unknown(name, registry))
+}
+
+fn unknown(tool: &str, registry: &Registry) -> Failure {
+    let known = tool.split_once('@').and_then(|(base, _)| registry.find(base));
+    if let Some(newest) = known {
+        let versions: Vec<&str> = registry.versions_of(newest).map(|tool| &*tool.version).collect();
+        return Failure::unknown(format!("no version fits `{}`; there is {}", printable(tool), versions.join(", ")));
+    }
+    let near = nearest_many(tool, registry.in_order().iter().map(|tool| &*tool.name), 3);
     let near = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) };
     Failure::unknown(format!("no tool is called `{}`{near}", printable(tool)))
 }
 
-fn list(tools: &[Arc<Tool>], role: &str, format: Format) {
+fn list(registry: &Registry, tools: &[&Arc<Tool>], role: &str, format: Format) {
     match format {
         Format::Text => {
             for tool in tools {
@@ -52,23 +74,31 @@ fn list(tools: &[Arc<Tool>], role: &str, format: Format) {
                 output::line(&format!("{:<24} {:<8} {}{allowed}", tool.name, tool.version, printable(first)));
             }
         }
-        Format::Json => output::document(&tools.iter().map(|tool| summary(tool, role)).collect::<Vec<_>>(), format),
-        Format::Ndjson => tools.iter().for_each(|tool| output::document(&summary(tool, role), format)),
+        Format::Json => {
+            output::document(&tools.iter().map(|tool| summary(registry, tool, role)).collect::<Vec<_>>(), format);
+        }
+        Format::Ndjson => tools.iter().for_each(|tool| output::document(&summary(registry, tool, role), format)),
     }
 }
 
-fn summary(tool: &Tool, role: &str) -> Value {
+fn summary(registry: &Registry, tool: &Tool, role: &str) -> Value {
+    let versions: Vec<&str> = registry.versions_of(tool).map(|tool| &*tool.version).collect();
     json!({
-        "name": &*tool.name, "version": &*tool.version, "description": tool.description, "category": tool.category,
+        "name": &*tool.name, "version": &*tool.version, "versions": versions, "description": tool.description, "category": tool.category,
         "aliases": tool.aliases, "effect": tool.effect, "risk_level": tool.risk_level,
         "allowed": registry::is_visible(tool, role),
     })
 }
 
-fn show(tool: &Tool, format: Format) {
+fn show(toolbox: &Toolbox, tool: &Tool, format: Format) {
+    let versions: Vec<&str> = match toolbox.registry.find(&tool.name) {
+        Some(newest) => toolbox.registry.versions_of(newest).map(|tool| &*tool.version).collect(),
+        None => Vec::new(),
+    };
     let roles = json!({ "required": tool.required_roles, "denied": tool.denied_roles });
     let document = json!({
         "manifest": tool.manifest, "input_schema": tool.input.json, "roles": roles, "digest": tool.digest,
+        "versions": versions,
     });
     match format {
         Format::Json | Format::Ndjson => output::document(&document, format),
@@ -101,6 +131,9 @@ fn show(tool: &Tool, format: Format) {
             for backend in &tool.backends {
                 let endpoint = backend.endpoint.as_ref().map(|endpoint| format!(" at {endpoint}")).unwrap_or_default();
                 output::line(&format!("adapter   {}{}", printable(&backend.adapter), printable(&endpoint)));
+            }
+            if versions.len() > 1 {
+                output::line(&format!("versions  {}", versions.join(", ")));
             }
             output::line(&format!("digest    {}", tool.digest));
         }
