@@ -2,6 +2,8 @@
 
 mod check;
 mod exchange;
+mod routes;
+mod use_of;
 mod versions;
 
 /// A manifest that is right, of a tool that every `Builder` may call.

@@ -69,8 +69,14 @@ fn a_list_with_a_fault_writes_nothing_and_names_every_fault() {
     let file = user.write("list.json", list.to_string()).display().to_string();
     let ended = user.run(&["tools", "import", &file, "--adapter", "math", "--to", "../tools"]).exits(8);
     let said: Value = serde_json::from_str(&ended.err).unwrap();
-    let faults: Vec<&str> = said["error"]["faults"].as_array().unwrap().iter().map(|fault| fault["message"].as_str().unwrap()).collect();
-    for word in ["/2/parameters/type: `dikt` is no type; did you mean `dict`?", "/3: the function has no `description`", "the function `a b`", "the function `good`: it stands there twice"] {
+    let faults: Vec<&str> =
+        said["error"]["faults"].as_array().unwrap().iter().map(|fault| fault["message"].as_str().unwrap()).collect();
+    for word in [
+        "/2/parameters/type: `dikt` is no type; did you mean `dict`?",
+        "/3: the function has no `description`",
+        "the function `a b`",
+        "the function `good`: it stands there twice",
+    ] {
         assert!(faults.iter().any(|fault| fault.contains(word)), "no {word} in {faults:#?}");
     }
     assert!(!user.path("tools").exists());

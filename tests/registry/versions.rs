@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 /// A user with a guest that is served as `greet` in three versions, of which the oldest has an alias.
 fn user() -> User {
     let user = User::with_guest(&Guest::default());
-    user.write("tools/a.toml", manifest("greet", "1.4.0", "probe").replace("version", "aliases = [\"hello\"]\nversion"));
+    user.write(
+        "tools/a.toml",
+        manifest("greet", "1.4.0", "probe").replace("version", "aliases = [\"hello\"]\nversion"),
+    );
     user.write("tools/b.toml", manifest("greet", "2.1.0", "probe"));
     user.write("tools/c.toml", manifest("greet", "3.0.0-beta.1", "probe"));
     let (plugins, tools) = (user.path("plugins"), user.path("tools"));
@@ -56,11 +59,15 @@ fn agents_and_people_see_the_newest_version_alone() {
     let listed = user.run(&["tools", "list"]).exits(0).json();
     let listed: Vec<&Value> = listed.as_array().unwrap().iter().filter(|tool| tool["name"] == "greet").collect();
     assert_eq!(listed.len(), 1);
-    assert_eq!((&listed[0]["version"], &listed[0]["versions"]), (&json!("2.1.0"), &json!(["2.1.0", "1.4.0", "3.0.0-beta.1"])));
+    assert_eq!(
+        (&listed[0]["version"], &listed[0]["versions"]),
+        (&json!("2.1.0"), &json!(["2.1.0", "1.4.0", "3.0.0-beta.1"]))
+    );
     let exported = user.run(&["tools", "export", "--format", "mcp"]).exits(0).json();
     assert_eq!(exported.as_array().unwrap().iter().filter(|tool| tool["name"] == "greet").count(), 1);
     let found = user.run(&["call", "tool_search", "query=greet"]).exits(0).json();
-    let found: Vec<&Value> = found["data"]["tools"].as_array().unwrap().iter().filter(|tool| tool["name"] == "greet").collect();
+    let found: Vec<&Value> =
+        found["data"]["tools"].as_array().unwrap().iter().filter(|tool| tool["name"] == "greet").collect();
     assert_eq!((found.len(), &found[0]["version"]), (1, &json!("2.1.0")));
     let shown = user.run(&["tools", "show", "greet@^1"]).exits(0).json();
     assert_eq!(shown["manifest"]["version"], "1.4.0");
@@ -77,8 +84,7 @@ fn another_folder_cannot_make_itself_the_newest_version() {
         "plugin_folders = [{plugins:?}]\ntool_folders = [{tools:?}, {more:?}]\n[roles.Builder]\ndefault = true\n"
     ));
     assert_eq!(version(&user, "greet"), "2.1.0");
-    user.run(&["tools", "list"]).exits(0).says(&[
-        "another tool is already called `greet`",
-        "version 2.1.0+other of `greet` is there already",
-    ]);
+    user.run(&["tools", "list"])
+        .exits(0)
+        .says(&["another tool is already called `greet`", "version 2.1.0+other of `greet` is there already"]);
 }

@@ -262,6 +262,18 @@ pub(crate) enum ClientName {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StatsCommand {
+    /// Show how tools are used and how well they work, with names that no tool has and tools that nobody uses
+    Tools {
+        /// Show on which days of the last four weeks each was asked for
+        #[arg(long)]
+        heat: bool,
+    },
+    /// The same by adapter
+    Adapters {
+        /// Show on which days of the last four weeks each was asked for
+        #[arg(long)]
+        heat: bool,
+    },
     /// List the mistakes that are made with arguments, the most frequent first
     Arguments {
         /// Only those of one tool

@@ -10,6 +10,7 @@
 //! A [`Runtime`] is made from a [`config::Config`] and answers each [`call::Call`] with an [`envelope::Envelope`],
 //! whatever happens. See `examples/` for a program that embeds it.
 
+mod beside;
 mod built_in;
 mod canonical;
 mod key;
@@ -35,6 +36,7 @@ pub mod signed;
 pub mod toolbox;
 mod trail;
 mod unwind;
+mod upkeep;
 
 pub mod registry;
 

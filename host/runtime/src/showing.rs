@@ -81,7 +81,7 @@ impl Runtime {
         trail: &mut Trail,
         metadata: &mut Metadata,
     ) -> Result<Shaped, Box<(Error, Shaped)>> {
-        let Execution { outcome, partial, usage, log, attempts } = execution;
+        let Execution { outcome, partial, usage, log, attempts, .. } = execution;
         metadata.attempts = attempts;
         // Another attempt may have been made on another backend.
         let ran = trail.facts.backend.as_ref();

@@ -5,24 +5,26 @@ use crate::adapter::plugin::{self, Embedded, Plugin, Profile};
 use crate::adapter::{Adapter, Adapters};
 use crate::built_in;
 use crate::call::Digest;
-use crate::config::Config;
+use crate::config::{Completion, Config};
 use crate::document::{Fault, Faults};
 use crate::permission::policy::Policies;
-use crate::registry::Registry;
 use crate::registry::admin::{self, Around, ManifestText};
+use crate::registry::{Out, Registry};
 use crate::sandbox::install::Installing;
 use crate::sandbox::{Offer, Sandbox};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use tokio::sync::watch;
 
 /// All tools and adapters at one time. A call uses one from its beginning to its end. Lifetime: until the next reload.
 pub struct Toolbox {
     /// The tools.
     pub registry: Registry,
     /// The adapters.
-    pub adapters: Adapters,
+    pub adapters: Arc<Adapters>,
     /// What is permitted, sliced by tool.
-    pub policies: Policies,
+    pub policies: Arc<Policies>,
     /// What is wrong with plugins and manifests that were found. The good ones are in service.
     pub faults: Vec<Fault>,
 }
@@ -34,7 +36,7 @@ pub struct Toolbox {
 pub(crate) fn load(
     config: &Config,
     embedded: &[Embedded],
-    sandbox: &Sandbox,
+    (sandbox, out): (&Sandbox, BTreeMap<String, Out>),
     watch: &mut dyn FnMut(Installing<'_>),
 ) -> Result<Toolbox, Faults> {
     let (plugins, mut faults) = read_plugins(config, embedded);
@@ -64,14 +66,65 @@ pub(crate) fn load(
     }
     // What others offer comes last: it takes no name of what is here.
     manifests.extend(listed);
-    let around = Around { completions: &config.completions, reasons: &reasons, out: &BTreeMap::new() };
+    let around = Around { completions: &config.completions, reasons: &reasons, out: &out };
     let (entries, found) = admin::parse(&manifests, &around);
     faults.extend(found);
     let (registry, found) = admin::assemble(entries, &around);
     faults.extend(found);
     faults.extend(admin::unknown_completions(&registry, &config.completions));
-    let policies = Policies::load(config, &registry)?;
-    Ok(Toolbox { registry, adapters, policies, faults })
+    let policies = Policies::load(config, &registry)?.into();
+    Ok(Toolbox { registry, adapters: adapters.into(), policies, faults })
+}
+
+/// Where the toolbox in service stands. Whoever takes it has it whole, and a change never waits for them. Lifetime: the
+/// runtime.
+pub(crate) struct Shelf {
+    toolbox: RwLock<Arc<Toolbox>>,
+    completions: BTreeMap<String, Completion>,
+    /// One change at a time; calls do not wait for it.
+    changing: Mutex<()>,
+    revision: watch::Sender<u64>,
+}
+
+impl Shelf {
+    pub(crate) fn new(toolbox: Toolbox, config: &Config) -> Shelf {
+        Shelf {
+            toolbox: RwLock::new(Arc::new(toolbox)),
+            completions: config.completions.clone(),
+            changing: Mutex::default(),
+            revision: watch::Sender::new(0),
+        }
+    }
+
+    /// The toolbox in service now.
+    pub(crate) fn get(&self) -> Arc<Toolbox> {
+        self.toolbox.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Counts the changes.
+    pub(crate) fn revision(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    /// Takes tools out of service, and brings back those that are not named any more.
+    pub(crate) fn take_out(&self, out: &BTreeMap<String, Out>) {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = self.get();
+        if old.registry.taken_out() == out {
+            return;
+        }
+        let reasons = BTreeMap::new();
+        let around = Around { completions: &self.completions, reasons: &reasons, out };
+        // What was left out for its name was told when it was read.
+        let (registry, _) = admin::assemble(old.registry.entries().to_vec(), &around);
+        let (adapters, policies, faults) = (old.adapters.clone(), old.policies.clone(), old.faults.clone());
+        self.put(Toolbox { registry, adapters, policies, faults });
+    }
+
+    fn put(&self, toolbox: Toolbox) {
+        *self.toolbox.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(toolbox);
+        self.revision.send_modify(|revision| *revision += 1);
+    }
 }
 
 /// What was found in a folder that was only looked at.

@@ -21,6 +21,30 @@ pub(crate) enum ToolsCommand {
         /// Its name or alias
         tool: String,
     },
+    /// Find tools by what they do, with the reason for each rank
+    Search {
+        /// Words for what you want to do
+        #[arg(required = true, num_args = 1..)]
+        words: Vec<String>,
+        /// Most tools to list
+        #[arg(long, short = 'n', default_value_t = 10)]
+        limit: usize,
+    },
+    /// Take a tool out of service for good: calls of it are 410
+    Retire {
+        /// Its name or alias
+        tool: String,
+    },
+    /// Take a tool out of service for now
+    Disable {
+        /// Its name or alias
+        tool: String,
+    },
+    /// Bring a tool back into service; needs a person at a terminal
+    Enable {
+        /// Its name or alias
+        tool: String,
+    },
     /// Say all that is wrong with the manifests of a folder, a plugin or a folder of plugins; loads and runs nothing
     Check {
         /// The folder

@@ -3,13 +3,15 @@
 pub(crate) mod arguments;
 mod check;
 mod exchange;
+mod service;
 
 use crate::args::{Arguments, Format};
 use crate::failure::Failure;
 use crate::{identity, output, setup};
 use arguments::ToolsCommand;
 use hermes_runtime::document::{nearest_many, printable};
-use hermes_runtime::registry::{self, Registry, Tool, published};
+use hermes_runtime::registry::statistics::{By, Use};
+use hermes_runtime::registry::{self, Out, Registry, Tool, published};
 use hermes_runtime::toolbox::Toolbox;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -25,6 +27,10 @@ pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result
         ToolsCommand::List { .. }
         | ToolsCommand::Show { .. }
         | ToolsCommand::Template { .. }
+        | ToolsCommand::Search { .. }
+        | ToolsCommand::Retire { .. }
+        | ToolsCommand::Disable { .. }
+        | ToolsCommand::Enable { .. }
         | ToolsCommand::Export { .. } => {}
     }
     let setup = setup::load(arguments)?;
@@ -38,7 +44,19 @@ pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result
             let tools: Vec<&Arc<Tool>> = registry.in_order().iter().filter(listed).collect();
             list(registry, &tools, &caller.role, format);
         }
-        ToolsCommand::Show { tool } => show(&toolbox, find(registry, tool)?, format),
+        ToolsCommand::Show { tool } => {
+            let found = find(registry, tool)?;
+            let measured = runtime.statistics(By::Tool).await.map_err(failed)?;
+            let of_tool = |used: &Use| used.tool == *found.name && used.version == *found.version;
+            show(&toolbox, found, measured.into_iter().find(of_tool).as_ref(), format);
+        }
+        ToolsCommand::Search { words, limit } => {
+            let found = runtime.search(&caller.role, &words.join(" "), *limit).await.map_err(failed)?;
+            service::found(&found, format);
+        }
+        ToolsCommand::Retire { tool } => service::set(&runtime, tool, Some(Out::Retired)).await?,
+        ToolsCommand::Disable { tool } => service::set(&runtime, tool, Some(Out::Disabled)).await?,
+        ToolsCommand::Enable { tool } => service::set(&runtime, tool, None).await?,
         ToolsCommand::Template { tool } => {
             let name = find(registry, tool)?.name.clone();
             return crate::learning::templates(&runtime, &name, format).await;
@@ -47,6 +65,12 @@ pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result
         ToolsCommand::Check { .. } | ToolsCommand::Import(_) | ToolsCommand::Schema => {}
     }
     Ok(0)
+}
+
+fn failed(error: hermes_runtime::Error) -> Failure {
+    let exit = error.kind.exit_code();
+    let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+    Failure { exit, ..Failure::usage(format!("{}{hint}", error.message)) }
 }
 
 /// The tool that a person names, whatever its roles are.
@@ -90,14 +114,22 @@ fn summary(registry: &Registry, tool: &Tool, role: &str) -> Value {
     })
 }
 
-fn show(toolbox: &Toolbox, tool: &Tool, format: Format) {
+fn show(toolbox: &Toolbox, tool: &Tool, measured: Option<&Use>, format: Format) {
     let versions: Vec<&str> = match toolbox.registry.find(&tool.name) {
         Some(newest) => toolbox.registry.versions_of(newest).map(|tool| &*tool.version).collect(),
         None => Vec::new(),
     };
+    // What the author declares is told apart from what was measured, and is used for nothing.
+    let mut manifest = json!(tool.manifest);
+    if let Some(metadata) = manifest["metadata"].as_object_mut()
+        && let Some(declared) = metadata.remove("evolution_stats")
+    {
+        metadata.insert("declared_evolution_stats".into(), declared);
+    }
+    manifest["metadata"]["evolution_stats"] = live(measured);
     let roles = json!({ "required": tool.required_roles, "denied": tool.denied_roles });
     let document = json!({
-        "manifest": tool.manifest, "input_schema": tool.input.json, "roles": roles, "digest": tool.digest,
+        "manifest": manifest, "input_schema": tool.input.json, "roles": roles, "digest": tool.digest,
         "versions": versions,
     });
     match format {
@@ -132,10 +164,23 @@ fn show(toolbox: &Toolbox, tool: &Tool, format: Format) {
                 let endpoint = backend.endpoint.as_ref().map(|endpoint| format!(" at {endpoint}")).unwrap_or_default();
                 output::line(&format!("adapter   {}{}", printable(&backend.adapter), printable(&endpoint)));
             }
+            if let Some(used) = measured {
+                output::line(&format!("measured  {}", crate::stats::in_words(used)));
+            }
             if versions.len() > 1 {
                 output::line(&format!("versions  {}", versions.join(", ")));
             }
             output::line(&format!("digest    {}", tool.digest));
         }
     }
+}
+
+/// What was measured of a version of a tool, in the manifest's own words and with more.
+fn live(measured: Option<&Use>) -> Value {
+    let Some(used) = measured else { return json!({ "total_invocations": 0 }) };
+    json!({
+        "total_invocations": used.calls, "success_rate": used.success_rate, "success_lower": used.success_lower,
+        "avg_latency_ms": used.mean_ms, "p50_ms": used.p50_ms, "p95_ms": used.p95_ms, "p99_ms": used.p99_ms,
+        "last_used": used.last_used_ms.map(crate::stats::moment),
+    })
 }

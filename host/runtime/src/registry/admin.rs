@@ -83,7 +83,8 @@ pub fn assemble(entries: Vec<Entry>, around: &Around<'_>) -> (Registry, Vec<Faul
             faults.push(why.fault(entry));
         }
     }
-    (names.into_registry(entries), faults)
+    let registry = Registry { taken_out: around.out.clone(), ..names.into_registry(entries) };
+    (registry, faults)
 }
 
 /// Settings for tools that are not there narrow nothing, which nobody would notice.

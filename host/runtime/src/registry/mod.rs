@@ -5,7 +5,9 @@ pub mod discovery;
 pub mod export;
 pub mod forms;
 pub mod import;
+pub(crate) mod life;
 pub(crate) mod limit;
+pub mod low_use;
 pub mod manifest;
 pub mod name;
 mod places;
@@ -22,7 +24,7 @@ use crate::document::{excerpt, nearest_many};
 use crate::error::{Error, Kind, Step};
 use admin::Entry;
 use semver::VersionReq;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 pub use tool::Tool;
 
@@ -35,6 +37,9 @@ pub struct Registry {
     versions: HashMap<Arc<str>, Vec<Arc<Tool>>>,
     by_endpoint: HashMap<String, Arc<Tool>>,
     out: HashMap<String, Out>,
+    /// What people took out of service, by tool.
+    taken_out: BTreeMap<String, Out>,
+    /// Every manifest that is right, whether its tool is in service or not.
     entries: Arc<[Entry]>,
     in_order: OnceLock<Vec<Arc<Tool>>>,
     index: OnceLock<discovery::Index>,
@@ -63,7 +68,7 @@ pub fn lookup<'a>(registry: &'a Registry, name: &str, role: &str) -> Result<&'a 
     }
 }
 
-fn not_found(registry: &Registry, name: &str, role: &str) -> Error {
+pub(crate) fn not_found(registry: &Registry, name: &str, role: &str) -> Error {
     let shown = excerpt(name, 80);
     let (base, wanted) = name.split_once('@').map_or((name, None), |(base, wanted)| (base, Some(wanted)));
     if let Some(out) = registry.out.get(base) {
@@ -129,9 +134,14 @@ impl Registry {
         several.into_iter().flatten().map(|tool| &**tool).chain(alone)
     }
 
-    /// What is not in service, by name and alias.
-    pub fn out_of_service(&self) -> impl Iterator<Item = (&str, Out)> {
-        self.out.iter().map(|(name, out)| (name.as_str(), *out))
+    /// Every manifest that is right, whether its tool is in service or not.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// What people took out of service, by tool.
+    pub fn taken_out(&self) -> &BTreeMap<String, Out> {
+        &self.taken_out
     }
 
     /// Every tool once, each in its newest version, by name.

@@ -10,6 +10,7 @@ pub mod describe;
 mod engine;
 mod failure;
 mod fixed;
+pub(crate) mod health;
 mod helper;
 pub mod install;
 pub mod limits;
@@ -19,6 +20,7 @@ mod session;
 mod slots;
 
 use crate::adapter::Adapter;
+use crate::adapter::health::{Answered, Attempt};
 use crate::call::{Caller, Digest, Fixed, Progress};
 use crate::config::{Ceiling, Config};
 use crate::envelope::Usage;
@@ -116,6 +118,8 @@ pub struct Execution {
     pub log: Vec<String>,
     /// How often it was tried.
     pub attempts: u32,
+    /// How each attempt ended for its backend.
+    pub(crate) answers: Vec<(Digest, Attempt)>,
 }
 
 /// What the sandbox has to know besides grant and arguments.
@@ -126,6 +130,8 @@ pub struct Run<'a> {
     pub adapter: &'a Adapter,
     /// Which of its backends runs it.
     pub backend: &'a Backend,
+    /// Those that can be asked when it got nothing, the best first. All are the adapter's.
+    pub others: Vec<&'a Backend>,
     /// Who calls.
     pub caller: &'a Arc<Caller>,
     /// In which of its sessions.
@@ -172,21 +178,24 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         };
         let bound = bound(&times, tool.retry.as_ref(), number, end);
         let (component, grant, args, limits) = (&component, &grant, &args, &limits);
+        let began = Instant::now();
         let tried = attempt::run(sandbox, Task { component, grant, args, limits, run: &run, number, bound }).await;
         drop(slot);
         let sent = tried.sent;
         execution.add(number, tried);
+        execution.answers.push((run.backend.digest, answer_of(&execution.outcome, began.elapsed())));
         let Err(error) = &execution.outcome else { break };
         let repeatable = !grant.writable() || tool.effect.idempotent;
         let failed = Failed { error, attempts: number, repeatable, sent };
-        let Some(pause) = retry::next(tool.retry.as_ref(), &failed, chance()) else { break };
-        if Instant::now() + pause >= end {
-            break;
-        }
+        let pause = retry::next(tool.retry.as_ref(), &failed, chance());
+        // A backend that got nothing is no reason to wait while there is another one.
+        let other = (!sent && is_out_of_reach(error.kind) && !run.others.is_empty()).then(|| run.others.remove(0));
+        let pause = if other.is_some() { Some(Duration::ZERO) } else { pause };
+        let Some(pause) = pause.filter(|pause| Instant::now() + *pause < end) else { break };
         tokio::time::sleep(pause).await;
-        if !sent {
-            run.backend = after(tool, run.backend);
-            trail.facts.backend = Some(run.backend.key.clone());
+        if let Some(other) = other {
+            run.backend = other;
+            trail.facts.backend = Some(other.key.clone());
         }
         if trail.attempt(number + 1, error, grant.durable()).await.is_err() {
             break;
@@ -195,12 +204,21 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
     execution
 }
 
-/// The backend for the next attempt when the last one has sent nothing: the next one of the same adapter, since what was
-/// permitted is that adapter's component.
-fn after<'a>(tool: &'a Tool, last: &'a Backend) -> &'a Backend {
-    let place = tool.backends.iter().position(|backend| backend.key == last.key).unwrap_or(0);
-    let others = tool.backends.iter().cycle().skip(place + 1).take(tool.backends.len());
-    others.into_iter().find(|backend| backend.adapter == last.adapter).unwrap_or(last)
+/// Kinds of failures after which another backend may do better, if this one got nothing.
+fn is_out_of_reach(kind: Kind) -> bool {
+    matches!(kind, Kind::Unavailable | Kind::Upstream | Kind::AttemptTimeout)
+}
+
+/// How an attempt ended for its backend: what a backend says of a call is an answer, too.
+fn answer_of(outcome: &Result<Output, Error>, took: Duration) -> Attempt {
+    let answered = match outcome.as_ref().map_err(|error| error.kind) {
+        Ok(_) => Answered::Yes,
+        Err(Kind::Unavailable | Kind::Upstream | Kind::AttemptTimeout | Kind::Timeout | Kind::Trap) => Answered::No,
+        Err(Kind::InvalidInput | Kind::Denied | Kind::Conflict | Kind::TooLarge | Kind::ToolFailed) => Answered::Yes,
+        Err(_) => Answered::Unknown,
+    };
+    let message = outcome.as_ref().err().map(|error| error.message.clone()).unwrap_or_default();
+    Attempt { answered, took, message }
 }
 
 /// When an attempt ends. The last one takes what is left of the call, unless the call's time was declared.
@@ -223,7 +241,7 @@ fn chance() -> f64 {
 impl Execution {
     fn refused(error: Error) -> Execution {
         let usage = Usage::default();
-        Execution { outcome: Err(error), partial: None, usage, log: Vec::new(), attempts: 0 }
+        Execution { outcome: Err(error), partial: None, usage, log: Vec::new(), attempts: 0, answers: Vec::new() }
     }
 
     fn add(&mut self, number: u32, tried: Tried) {
