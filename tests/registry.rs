@@ -2,7 +2,9 @@
 
 mod check;
 mod exchange;
+mod reload;
 mod routes;
+mod tour;
 mod use_of;
 mod versions;
 

@@ -2,13 +2,15 @@
 //! what changes something is written down. Part of the spine.
 
 use crate::call::Caller;
-use crate::dispatch::Runtime;
+use crate::dispatch::{Runtime, StartError};
+use crate::document::Fault;
 use crate::error::{Error, Step};
 use crate::journal::Journal;
 use crate::permission::target::path::Places;
 use crate::record::Event;
 use crate::registry::discovery::{self, Qualities};
 use crate::registry::life;
+use crate::registry::pinned::{self, Held};
 use crate::registry::statistics::{self, By, Use};
 use crate::registry::{self, Out, Registry};
 use crate::sandbox;
@@ -113,6 +115,38 @@ impl Runtime {
     /// Counts the changes of the tools in service: who waits for one lists them anew after it.
     pub fn revision(&self) -> tokio::sync::watch::Receiver<u64> {
         self.shelf.revision()
+    }
+
+    /// Reads all folders of plugins and tools again. What only narrows counts at once, what widens waits until a person has
+    /// accepted it, what cannot be read stays what it was. Calls that run end on what they began with. Happens by itself
+    /// when a folder changes; this is for who cannot wait for it. Takes as long as reading and compiling take.
+    ///
+    /// # Errors
+    /// What keeps everything from being served; then all stays as it is.
+    pub fn reload(&self) -> Result<Vec<Fault>, StartError> {
+        Ok(self.shelf.reload(&self.sandbox)?)
+    }
+
+    /// Accepts what was held back and a person has seen, exactly as it was shown. Who sees and says so is checked where the
+    /// person is.
+    ///
+    /// # Errors
+    /// If it cannot be written down, or the folders cannot be read again.
+    pub fn accept(&self, held: &[Held]) -> Result<Vec<Fault>, StartError> {
+        pinned::accept(&self.config().state_dir, held).map_err(StartError::Lock)?;
+        self.reload()
+    }
+
+    /// The servers of others whose tools are not what they were when they were accepted, or why one cannot be asked.
+    #[cfg(feature = "mcp")]
+    pub async fn changed_servers(&self) -> Vec<Result<sandbox::OfferChange, String>> {
+        self.sandbox.changed_servers().await
+    }
+
+    /// Accepts a server as it was shown to a person. Its tools are listed so from the next start or reload on.
+    #[cfg(feature = "mcp")]
+    pub fn accept_server(&self, change: sandbox::OfferChange) {
+        self.sandbox.accept_server(change);
     }
 
     /// Tools that fit some words and that a role may call, the best first, each with the reason for its rank.

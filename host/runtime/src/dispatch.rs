@@ -26,8 +26,9 @@ use crate::result::relevance::Weights;
 use crate::result::secret::Masks;
 use crate::sandbox::install::Installing;
 use crate::sandbox::{self, Execution, Run, Sandbox};
+use crate::shelf::Shelf;
 use crate::showing;
-use crate::toolbox::{self, Shelf, Toolbox};
+use crate::toolbox::{Toolbox, Unloadable};
 use crate::trail::{Trail, TrailStart};
 use crate::upkeep::{Kept, Upkeep};
 use crate::validation::learning;
@@ -80,6 +81,18 @@ pub enum StartError {
     /// A policy is wrong. Without it the others could permit what it forbids, so nothing runs.
     #[error("the policies are wrong:\n{0}")]
     Policies(#[from] Faults),
+    /// It cannot be told which tools were accepted.
+    #[error("{0}")]
+    Lock(String),
+}
+
+impl From<Unloadable> for StartError {
+    fn from(unloadable: Unloadable) -> StartError {
+        match unloadable {
+            Unloadable::Policies(faults) => StartError::Policies(faults),
+            Unloadable::Lock(why) => StartError::Lock(why),
+        }
+    }
 }
 
 /// How a call failed, with what there was of its result.
@@ -311,7 +324,7 @@ impl Runtime {
         let places = Places { grants, protected, hosts: config.browser.grants() };
         let sandbox = Arc::new(Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?);
         let out = journal.look(life::out)?;
-        let shelf = Arc::new(Shelf::new(toolbox::load(&config, embedded, (&sandbox, out), watch)?, &config));
+        let shelf = Arc::new(Shelf::start(&config, embedded, (&*sandbox, &out), watch)?);
         let weights = feedback::weights(&config.state_dir);
         let (journal, observed) = (Arc::new(journal), Arc::<Observed>::default());
         let kept = Kept {

@@ -5,17 +5,18 @@ use crate::adapter::plugin::{self, Embedded, Plugin, Profile};
 use crate::adapter::{Adapter, Adapters};
 use crate::built_in;
 use crate::call::Digest;
-use crate::config::{Completion, Config};
+use crate::config::{Completion, Config, FolderSettings, Pin};
 use crate::document::{Fault, Faults};
 use crate::permission::policy::Policies;
-use crate::registry::admin::{self, Around, ManifestText};
+use crate::registry::admin::{self, Around, Entry, ManifestText};
+use crate::registry::change::Difference;
+use crate::registry::pinned::{self, Accepted, AcceptedAdapter, Held, Lock, Then};
 use crate::registry::{Out, Registry};
 use crate::sandbox::install::Installing;
 use crate::sandbox::{Offer, Sandbox};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use tokio::sync::watch;
+use std::sync::Arc;
 
 /// All tools and adapters at one time. A call uses one from its beginning to its end. Lifetime: until the next reload.
 pub struct Toolbox {
@@ -27,20 +28,44 @@ pub struct Toolbox {
     pub policies: Arc<Policies>,
     /// What is wrong with plugins and manifests that were found. The good ones are in service.
     pub faults: Vec<Fault>,
+    /// What waits until a person has accepted it.
+    pub held: Vec<Held>,
+    /// The reasons of failures that components declare.
+    reasons: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Reads everything that configuration names. `watch` is told of each component that has to be compiled.
+/// Why nothing can be served.
+#[derive(Debug)]
+pub(crate) enum Unloadable {
+    /// Policies that cannot be read: without them nothing is judged.
+    Policies(Faults),
+    /// It cannot be told what is accepted.
+    Lock(String),
+}
+
+/// What is read, and what was there before.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) config: &'a Config,
+    /// Plugins that are part of the program.
+    pub(crate) embedded: &'a [Embedded],
+    pub(crate) sandbox: &'a Sandbox,
+    /// What people took out of service.
+    pub(crate) out: &'a BTreeMap<String, Out>,
+    /// The toolbox in service. What is not another one is taken over from it.
+    pub(crate) known: Option<&'a Toolbox>,
+}
+
+/// Reads everything that configuration names. `watch` is told of each component that has to be compiled. One file that is
+/// wrong takes nothing down; what it said before stays.
 ///
 /// # Errors
-/// Policies that cannot be read: without them nothing is judged, so nothing is served.
-pub(crate) fn load(
-    config: &Config,
-    embedded: &[Embedded],
-    (sandbox, out): (&Sandbox, BTreeMap<String, Out>),
-    watch: &mut dyn FnMut(Installing<'_>),
-) -> Result<Toolbox, Faults> {
-    let (plugins, mut faults) = read_plugins(config, embedded);
-    let mut adapters = Adapters::default();
+/// What keeps everything from being served.
+pub(crate) fn load(reading: &Reading<'_>, watch: &mut dyn FnMut(Installing<'_>)) -> Result<Toolbox, Unloadable> {
+    let Reading { config, embedded, sandbox, out, known } = *reading;
+    let lock = pinned::read(&config.state_dir).map_err(Unloadable::Lock)?;
+    let (plugins, faults) = read_plugins(config, embedded);
+    let mut new = New { adapters: Adapters::default(), faults, held: Vec::new(), accepted: Vec::new() };
     let mut manifests = built_in_manifests();
     let mut listed = Vec::new();
     let mut reasons = BTreeMap::new();
@@ -52,124 +77,242 @@ pub(crate) fn load(
             number += 1;
             watch(Installing { adapter: &plugin.adapter.name, number, of });
         }
-        faults.extend(load_adapter(sandbox, &plugin, &mut adapters));
+        new.load_adapter(reading, &plugin, &lock);
         reasons.extend(plugin.adapter.declared_reasons());
         let (offered, left_out) = offered(sandbox, &plugin);
-        faults.extend(left_out);
+        new.faults.extend(left_out);
         listed.extend(offered);
         manifests.extend(plugin.tools);
     }
     for folder in &config.tool_folders {
         let (found, wrong) = admin::read_folder(folder);
         manifests.extend(found);
-        faults.extend(wrong);
+        new.faults.extend(wrong);
     }
     // What others offer comes last: it takes no name of what is here.
     manifests.extend(listed);
-    let around = Around { completions: &config.completions, reasons: &reasons, out: &out };
-    let (entries, found) = admin::parse(&manifests, &around);
-    faults.extend(found);
-    let (registry, found) = admin::assemble(entries, &around);
+    new.keep_what_cannot_be_read(known);
+    let around = Around { completions: &config.completions, reasons: &reasons, out };
+    let usual = known.filter(|known| known.reasons == reasons).map(|known| known.registry.entries());
+    let (entries, found) = admin::parse_known(&manifests, &around, usual.unwrap_or_default());
+    let texts: BTreeMap<&Path, &str> =
+        manifests.iter().map(|manifest| (manifest.file.as_path(), manifest.text.as_str())).collect();
+    let mut decided = pinned::decide(entries, &texts, &lock, &around, |entry| !is_pinned(config, &entry.file));
+    let unread = [found.as_slice(), new.faults.as_slice()].concat();
+    decided.entries.extend(as_before(&unread, &decided.entries, &lock, &around, known));
+    new.faults.extend(found);
+    new.faults.extend(decided.faults);
+    new.held.extend(decided.held);
+    new.write_down(config, decided.accepted);
+    let (registry, found) = admin::assemble(decided.entries, &around);
+    let New { adapters, mut faults, held, .. } = new;
     faults.extend(found);
     faults.extend(admin::unknown_completions(&registry, &config.completions));
-    let policies = Policies::load(config, &registry)?.into();
-    Ok(Toolbox { registry, adapters: adapters.into(), policies, faults })
+    let policies = Policies::load(config, &registry).map_err(Unloadable::Policies)?.into();
+    Ok(Toolbox { registry, adapters: adapters.into(), policies, faults, held, reasons })
 }
 
-/// Where the toolbox in service stands. Whoever takes it has it whole, and a change never waits for them. Lifetime: the
-/// runtime.
-pub(crate) struct Shelf {
-    toolbox: RwLock<Arc<Toolbox>>,
-    completions: BTreeMap<String, Completion>,
-    /// One change at a time; calls do not wait for it.
-    changing: Mutex<()>,
-    revision: watch::Sender<u64>,
+impl Toolbox {
+    /// Whether another one says the same. What was taken over from the one is the same in the other.
+    pub(crate) fn is_like(&self, other: &Toolbox) -> bool {
+        let entries = |toolbox: &Toolbox| -> BTreeSet<(PathBuf, Digest)> {
+            toolbox.registry.entries().iter().map(|entry| (entry.file.clone(), entry.text)).collect()
+        };
+        let adapters = |toolbox: &Toolbox| -> BTreeSet<(String, usize)> {
+            toolbox.adapters.all().map(|it| (it.name.to_string(), Arc::as_ptr(it).cast::<()>() as usize)).collect()
+        };
+        self.faults == other.faults
+            && self.held == other.held
+            && self.registry.taken_out() == other.registry.taken_out()
+            && adapters(self) == adapters(other)
+            && entries(self) == entries(other)
+    }
+
+    /// The same with other tools out of service.
+    pub(crate) fn with_out(&self, out: &BTreeMap<String, Out>, completions: &BTreeMap<String, Completion>) -> Toolbox {
+        let around = Around { completions, reasons: &self.reasons, out };
+        // What was left out for its name was told when it was read.
+        let (registry, _) = admin::assemble(self.registry.entries().to_vec(), &around);
+        Toolbox {
+            registry,
+            adapters: self.adapters.clone(),
+            policies: self.policies.clone(),
+            faults: self.faults.clone(),
+            held: self.held.clone(),
+            reasons: self.reasons.clone(),
+        }
+    }
 }
 
-impl Shelf {
-    pub(crate) fn new(toolbox: Toolbox, config: &Config) -> Shelf {
-        Shelf {
-            toolbox: RwLock::new(Arc::new(toolbox)),
-            completions: config.completions.clone(),
-            changing: Mutex::default(),
-            revision: watch::Sender::new(0),
+/// Whether a file of a person's folder counts only as it was accepted.
+fn is_pinned(config: &Config, file: &Path) -> bool {
+    let is_beneath = |folder: &PathBuf| file.starts_with(folder);
+    let follows = |(folder, set): (&PathBuf, &FolderSettings)| set.pin == Pin::Follow && is_beneath(folder);
+    config.plugin_folders.iter().chain(&config.tool_folders).any(is_beneath) && !config.folders.iter().any(follows)
+}
+
+/// What files said before that cannot be read now: as it is in service, or as it was accepted.
+fn as_before(
+    faults: &[Fault],
+    entries: &[Entry],
+    lock: &Lock,
+    around: &Around<'_>,
+    known: Option<&Toolbox>,
+) -> Vec<Entry> {
+    let is_there = |name: &str, version: &str| {
+        entries.iter().any(|entry| *entry.tool.name == *name && *entry.tool.version == *version)
+    };
+    let mut before: Vec<Entry> = Vec::new();
+    for file in faults.iter().map(|fault| &fault.file).collect::<BTreeSet<_>>() {
+        // Of a plugin whose own manifest is wrong all tools are meant.
+        let folder = file.ends_with("adapter.toml").then(|| file.parent()).flatten();
+        let is_meant = |other: &Path| other == file || folder.is_some_and(|folder| other.starts_with(folder));
+        if let Some(known) = known {
+            before.extend(known.registry.entries().iter().filter(|entry| is_meant(&entry.file)).cloned());
+            continue;
+        }
+        let accepted = lock.tools.values().flat_map(BTreeMap::values).filter(|accepted| accepted.file == *file);
+        let text =
+            |accepted: &Accepted| ManifestText { file: file.clone(), text: accepted.text.clone(), built_in: None };
+        before.extend(admin::parse(&accepted.map(text).collect::<Vec<_>>(), around).0);
+    }
+    before.retain(|entry| !is_there(&entry.tool.name, &entry.tool.version));
+    before
+}
+
+/// What is put together.
+struct New {
+    adapters: Adapters,
+    faults: Vec<Fault>,
+    held: Vec<Held>,
+    accepted: Vec<(String, AcceptedAdapter)>,
+}
+
+impl New {
+    fn load_adapter(&mut self, reading: &Reading<'_>, plugin: &Plugin, lock: &Lock) {
+        let manifest = &plugin.adapter;
+        let capabilities: BTreeSet<String> = manifest.capabilities.iter().cloned().collect();
+        let now = AcceptedAdapter { component: Digest::of(&plugin.component), capabilities };
+        let known = reading.known.and_then(|known| known.adapters.get(&manifest.name));
+        if is_pinned(reading.config, &plugin.file) {
+            match lock.adapters.get(&manifest.name) {
+                Some(accepted) if *accepted == now => {}
+                Some(accepted) if is_wider(accepted, &now) => return self.hold(plugin, known, accepted, now),
+                Some(_) | None => self.accepted.push((manifest.name.clone(), now.clone())),
+            }
+        }
+        if let Some(known) = known.filter(|known| is_same(known, plugin, &now)) {
+            return self.insert(known.clone(), plugin);
+        }
+        let failed = |new: &mut New, why: String, message: String| {
+            new.adapters.insert_failed(&manifest.name, &manifest.names, &why);
+            new.faults.push(Fault::whole(&plugin.file, message));
+        };
+        if manifest.sandbox.profile == Profile::Process {
+            let why = "it asks for the profile `process`, which this runtime does not have";
+            return failed(self, why.into(), format!("the adapter `{}` cannot be used: {why}", manifest.name));
+        }
+        // What cannot be used leaves the one before in service; `keep_what_cannot_be_read` puts it back.
+        let installed = match reading.sandbox.install(&plugin.component, &now.capabilities) {
+            Ok(installed) => installed,
+            Err(error) => {
+                let why = error.to_string();
+                let message = format!("the component of adapter `{}` cannot be used: {why}", manifest.name);
+                return failed(self, why, message);
+            }
+        };
+        let adapter = Adapter {
+            name: manifest.name.as_str().into(),
+            version: manifest.version.clone(),
+            origin: plugin.file.clone(),
+            component: now.component,
+            linked: installed.linked,
+            capabilities: now.capabilities,
+            reasons: manifest.reasons.iter().cloned().collect(),
+            limits: manifest.sandbox.limits.clone(),
+            alive: Some(installed.alive),
+        };
+        self.insert(adapter.into(), plugin);
+    }
+
+    fn insert(&mut self, adapter: Arc<Adapter>, plugin: &Plugin) {
+        let taken = self.adapters.insert(adapter, &plugin.adapter.names);
+        let fault = |name: String| Fault::whole(&plugin.file, format!("another adapter is already called `{name}`"));
+        self.faults.extend(taken.into_iter().map(fault));
+    }
+
+    /// What a person has not accepted does not run: the one before stays, if it is there.
+    fn hold(
+        &mut self,
+        plugin: &Plugin,
+        known: Option<&Arc<Adapter>>,
+        accepted: &AcceptedAdapter,
+        now: AcceptedAdapter,
+    ) {
+        let manifest = &plugin.adapter;
+        let difference =
+            |what: &str, from: String, to: String| Difference { what: what.into(), from, to, widens: true };
+        let list = |capabilities: &BTreeSet<String>| capabilities.iter().cloned().collect::<Vec<_>>().join(", ");
+        let mut differences = Vec::new();
+        if accepted.component != now.component {
+            differences.push(difference("component", accepted.component.to_string(), now.component.to_string()));
+        }
+        if accepted.capabilities != now.capabilities {
+            differences.push(difference("capabilities", list(&accepted.capabilities), list(&now.capabilities)));
+        }
+        match known.filter(|known| known.component == accepted.component) {
+            Some(known) => self.insert(known.clone(), plugin),
+            None => {
+                let why = "its component is not the one that was accepted (`hermes-dispatch tools accept` shows it)";
+                self.adapters.insert_failed(&manifest.name, &manifest.names, why);
+            }
+        }
+        let (name, file, then) = (manifest.name.clone(), plugin.file.clone(), Then::Adapter(now));
+        self.held.push(Held { name, file, differences, then });
+    }
+
+    /// Plugins whose manifests or components cannot be read now stay what they were.
+    fn keep_what_cannot_be_read(&mut self, known: Option<&Toolbox>) {
+        let Some(known) = known else { return };
+        for adapter in known.adapters.all() {
+            let is_faulty = self.faults.iter().any(|fault| fault.file == adapter.origin);
+            if is_faulty && self.adapters.get(&adapter.name).is_none() {
+                self.adapters.insert(adapter.clone(), &known.adapters.names_of(adapter));
+            }
         }
     }
 
-    /// The toolbox in service now.
-    pub(crate) fn get(&self) -> Arc<Toolbox> {
-        self.toolbox.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Counts the changes.
-    pub(crate) fn revision(&self) -> watch::Receiver<u64> {
-        self.revision.subscribe()
-    }
-
-    /// Takes tools out of service, and brings back those that are not named any more.
-    pub(crate) fn take_out(&self, out: &BTreeMap<String, Out>) {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = self.get();
-        if old.registry.taken_out() == out {
+    /// What counts without a person's word is written down, so that it is known when it changes.
+    fn write_down(&mut self, config: &Config, tools: Vec<(String, String, Accepted)>) {
+        let adapters = std::mem::take(&mut self.accepted);
+        if tools.is_empty() && adapters.is_empty() {
             return;
         }
-        let reasons = BTreeMap::new();
-        let around = Around { completions: &self.completions, reasons: &reasons, out };
-        // What was left out for its name was told when it was read.
-        let (registry, _) = admin::assemble(old.registry.entries().to_vec(), &around);
-        let (adapters, policies, faults) = (old.adapters.clone(), old.policies.clone(), old.faults.clone());
-        self.put(Toolbox { registry, adapters, policies, faults });
-    }
-
-    fn put(&self, toolbox: Toolbox) {
-        *self.toolbox.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(toolbox);
-        self.revision.send_modify(|revision| *revision += 1);
+        let written = pinned::change(&config.state_dir, |lock| {
+            lock.adapters.extend(adapters);
+            for (name, version, accepted) in tools {
+                lock.tools.entry(name).or_default().insert(version, accepted);
+            }
+        });
+        if let Err(why) = written {
+            self.faults.push(Fault::whole(&config.state_dir.join(pinned::FILE), why));
+        }
     }
 }
 
-/// What was found in a folder that was only looked at.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct Checked {
-    /// How many manifests there are, of tools and of plugins.
-    pub files: usize,
-    /// The tools that are right, with their versions.
-    pub tools: Vec<String>,
-    /// All that is wrong.
-    pub faults: Vec<Fault>,
+fn is_wider(accepted: &AcceptedAdapter, now: &AcceptedAdapter) -> bool {
+    accepted.component != now.component || !now.capabilities.is_subset(&accepted.capabilities)
 }
 
-/// Checks a folder of manifests, a plugin's folder or a folder of plugins as it would be loaded, without loading it:
-/// nothing runs, nothing is compiled, and nothing is written down.
-pub fn check(folder: &Path, config: &Config, embedded: &[Embedded]) -> Checked {
-    let (installed, _) = read_plugins(config, embedded);
-    let mut reasons: BTreeMap<String, BTreeSet<String>> =
-        installed.iter().flat_map(|plugin| plugin.adapter.declared_reasons()).collect();
-    let (mut manifests, mut faults) = admin::read_folder(folder);
-    let mut files = manifests.len();
-    // In a plugin's folder `adapter.toml` is no tool; who looks at a folder of plugins has none of either there.
-    manifests.retain(|manifest| !manifest.file.ends_with("adapter.toml"));
-    if manifests.is_empty() && faults.is_empty() {
-        let (plugins, found) = plugin::read_folder(folder);
-        let none = plugins.is_empty() && found.iter().all(|fault| fault.file == folder);
-        if none && files == 0 {
-            faults.push(Fault::whole(folder, "there is neither a manifest nor a plugin in this folder"));
-        } else {
-            faults.extend(found);
-        }
-        files = 0;
-        for plugin in plugins {
-            files += 1 + plugin.tools.len();
-            reasons.extend(plugin.adapter.declared_reasons());
-            manifests.extend(plugin.tools);
-        }
-    }
-    let around = Around { completions: &config.completions, reasons: &reasons, out: &BTreeMap::new() };
-    let (entries, found) = admin::parse(&manifests, &around);
-    faults.extend(found);
-    let tools = entries.iter().map(|entry| format!("{} {}", entry.tool.name, entry.tool.version)).collect();
-    faults.extend(admin::assemble(entries, &around).1);
-    faults.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
-    Checked { files, tools, faults }
+fn is_same(known: &Adapter, plugin: &Plugin, now: &AcceptedAdapter) -> bool {
+    let manifest = &plugin.adapter;
+    known.component == now.component
+        && known.capabilities == now.capabilities
+        && known.version == manifest.version
+        && known.origin == plugin.file
+        && known.reasons == manifest.reasons.iter().cloned().collect()
+        && known.limits == manifest.sandbox.limits
+        && manifest.sandbox.profile == Profile::InProcess
 }
 
 fn built_in_manifests() -> Vec<ManifestText> {
@@ -181,7 +324,7 @@ fn built_in_manifests() -> Vec<ManifestText> {
     built_in::TOOLS.iter().enumerate().map(manifest).collect()
 }
 
-fn read_plugins(config: &Config, embedded: &[Embedded]) -> (Vec<Plugin>, Vec<Fault>) {
+pub(crate) fn read_plugins(config: &Config, embedded: &[Embedded]) -> (Vec<Plugin>, Vec<Fault>) {
     let mut plugins = Vec::new();
     let mut faults = Vec::new();
     for embedded in embedded {
@@ -216,37 +359,4 @@ fn offered(sandbox: &Sandbox, plugin: &Plugin) -> (Vec<ManifestText>, Vec<Fault>
         faults.extend(left_out.into_iter().map(|why| Fault::whole(&plugin.file, why)));
     }
     (manifests, faults)
-}
-
-fn load_adapter(sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> Vec<Fault> {
-    let manifest = &plugin.adapter;
-    let capabilities: BTreeSet<String> = manifest.capabilities.iter().cloned().collect();
-    if manifest.sandbox.profile == Profile::Process {
-        let why = "it asks for the profile `process`, which this runtime does not have";
-        adapters.insert_failed(&manifest.name, &manifest.names, why);
-        return vec![Fault::whole(&plugin.file, format!("the adapter `{}` cannot be used: {why}", manifest.name))];
-    }
-    let linked = match sandbox.install(&plugin.component, &capabilities) {
-        Ok(linked) => linked,
-        Err(error) => {
-            let why = error.to_string();
-            adapters.insert_failed(&manifest.name, &manifest.names, &why);
-            return vec![Fault::whole(
-                &plugin.file,
-                format!("the component of adapter `{}` cannot be used: {why}", manifest.name),
-            )];
-        }
-    };
-    let adapter = Adapter {
-        name: manifest.name.as_str().into(),
-        version: manifest.version.clone(),
-        component: Digest::of(&plugin.component),
-        linked,
-        capabilities,
-        reasons: manifest.reasons.iter().cloned().collect(),
-        limits: manifest.sandbox.limits.clone(),
-    };
-    let taken = adapters.insert(adapter, &manifest.names);
-    let fault = |name: String| Fault::whole(&plugin.file, format!("another adapter is already called `{name}`"));
-    taken.into_iter().map(fault).collect()
 }

@@ -10,7 +10,8 @@ use crate::registry::statistics::{self, By, Use};
 use crate::registry::{Tool, discovery, life, low_use};
 use crate::sandbox::Sandbox;
 use crate::sandbox::health::Checked;
-use crate::toolbox::{Shelf, Toolbox};
+use crate::shelf::Shelf;
+use crate::toolbox::{Toolbox, Unloadable};
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +34,8 @@ const CHECKS: usize = 16;
 const JITTER: f64 = 0.2;
 /// How long a check may take, where no health check says.
 const USUAL_CHECK: Duration = Duration::from_secs(5);
+/// Looking at the folders takes no more than this part of the time.
+const LOOKS: u32 = 50;
 /// How long the end of the thread is waited for.
 const ENDING: Duration = Duration::from_secs(5);
 
@@ -87,6 +90,7 @@ impl Drop for Upkeep {
 async fn forever(kept: Kept) {
     tokio::time::sleep(FIRST).await;
     let mut checks = Checks::default();
+    let mut folders = Folders::default();
     let (mut revision, mut looked) = (None, None::<Instant>);
     loop {
         let toolbox = kept.shelf.get();
@@ -103,7 +107,44 @@ async fn forever(kept: Kept) {
         if looked.is_none_or(|looked| looked.elapsed() >= DAILY) && flag_unused(&kept).await {
             looked = Some(Instant::now());
         }
+        folders.follow(&kept).await;
         checks.gather(ROUND).await;
+    }
+}
+
+/// What the folders of plugins and tools were when they were last looked at.
+#[derive(Default)]
+struct Folders {
+    seen: Option<Digest>,
+    /// What was read and came to nothing, or is being read; it is not read again before it changes.
+    failed: Option<Digest>,
+    /// When they are looked at next: rarely, if looking takes long.
+    next: Option<Instant>,
+    reloading: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Folders {
+    /// Reads them again once they have changed and stay as they are: who is still writing is not read in between.
+    async fn follow(&mut self, kept: &Kept) {
+        if self.reloading.as_ref().is_some_and(|reloading| !reloading.is_finished())
+            || self.next.is_some_and(|next| Instant::now() < next)
+        {
+            return;
+        }
+        let (shelf, began) = (kept.shelf.clone(), Instant::now());
+        let Ok((now, read)) = tokio::task::spawn_blocking(move || shelf.fingerprints()).await else { return };
+        self.next = Some(Instant::now() + (began.elapsed() * LOOKS).max(ROUND));
+        let is_still = self.seen.replace(now) == Some(now);
+        if now == read || !is_still || self.failed == Some(now) {
+            return;
+        }
+        self.failed = Some(now);
+        let (shelf, sandbox) = (kept.shelf.clone(), kept.sandbox.clone());
+        self.reloading = Some(tokio::task::spawn_blocking(move || match shelf.reload(&sandbox) {
+            Ok(faults) => faults.iter().for_each(|fault| tracing::warn!("{fault}")),
+            Err(Unloadable::Policies(faults)) => tracing::error!("nothing is read again: {faults}"),
+            Err(Unloadable::Lock(why)) => tracing::error!("nothing is read again: {why}"),
+        }));
     }
 }
 
@@ -123,7 +164,7 @@ async fn note_seen(kept: &Kept, toolbox: &Toolbox) {
 
 /// Flags the tools that nobody uses, each with what was found about it. Whether all of them were looked at.
 async fn flag_unused(kept: &Kept) -> bool {
-    let read = |connection: &rusqlite::Connection| {
+    let read = |connection: &rusqlite::Connection| -> rusqlite::Result<(Vec<life::Unused>, Vec<Use>)> {
         let unused = life::unused(connection, now_ms())?;
         let uses = if unused.is_empty() { Vec::new() } else { statistics::read(connection, By::Tool)? };
         Ok((unused, uses))

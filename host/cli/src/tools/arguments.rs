@@ -45,6 +45,11 @@ pub(crate) enum ToolsCommand {
         /// Its name or alias
         tool: String,
     },
+    /// Show what changed in tools, plugins and servers since it was accepted, and accept it; needs a person at a terminal
+    Accept {
+        /// Only these tools, adapters or servers; all without it
+        names: Vec<String>,
+    },
     /// Say all that is wrong with the manifests of a folder, a plugin or a folder of plugins; loads and runs nothing
     Check {
         /// The folder

@@ -4,7 +4,7 @@
 use crate::args::{Arguments, Format};
 use crate::failure::Failure;
 use crate::{BUILT_IN, output, setup};
-use hermes_runtime::toolbox;
+use hermes_runtime::checking;
 use serde_json::json;
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &Arguments, dir: &Path) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("`{}` is no folder", dir.display())));
     }
     let config = setup::load(arguments)?.loaded.config;
-    let checked = toolbox::check(dir, &config, BUILT_IN);
+    let checked = checking::check(dir, &config, BUILT_IN);
     let (files, tools, faults) = (checked.files, checked.tools.len(), checked.faults.len());
     match arguments.output.format() {
         Format::Text => {

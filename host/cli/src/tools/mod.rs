@@ -1,5 +1,6 @@
 //! Which tools are there, and what is one like?
 
+mod accept;
 pub(crate) mod arguments;
 mod check;
 mod exchange;
@@ -28,6 +29,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result
         | ToolsCommand::Show { .. }
         | ToolsCommand::Template { .. }
         | ToolsCommand::Search { .. }
+        | ToolsCommand::Accept { .. }
         | ToolsCommand::Retire { .. }
         | ToolsCommand::Disable { .. }
         | ToolsCommand::Enable { .. }
@@ -54,6 +56,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result
             let found = runtime.search(&caller.role, &words.join(" "), *limit).await.map_err(failed)?;
             service::found(&found, format);
         }
+        ToolsCommand::Accept { names } => accept::run(&runtime, names).await?,
         ToolsCommand::Retire { tool } => service::set(&runtime, tool, Some(Out::Retired)).await?,
         ToolsCommand::Disable { tool } => service::set(&runtime, tool, Some(Out::Disabled)).await?,
         ToolsCommand::Enable { tool } => service::set(&runtime, tool, None).await?,

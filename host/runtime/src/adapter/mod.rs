@@ -12,7 +12,9 @@ use crate::registry::manifest::LimitsManifest;
 use crate::registry::running::Backend;
 use choice::{Choice, Why};
 use health::{Health, Observed, Rule, Standing};
+use std::any::Any;
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,6 +25,8 @@ pub struct Adapter {
     pub name: Arc<str>,
     /// Its version.
     pub version: String,
+    /// Its manifest's file.
+    pub origin: PathBuf,
     /// Digest of the component's file.
     pub component: Digest,
     /// Digest of the component together with the capabilities that it is linked to: what the sandbox runs.
@@ -33,6 +37,8 @@ pub struct Adapter {
     pub reasons: BTreeSet<String>,
     /// What no tool of it exceeds.
     pub limits: LimitsManifest,
+    /// What has to be there as long as it can be called; the sandbox's own.
+    pub alive: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// All adapters by each of their names.
@@ -55,11 +61,13 @@ fn own() -> Adapter {
     Adapter {
         name: "runtime".into(),
         version: env!("CARGO_PKG_VERSION").into(),
+        origin: PathBuf::new(),
         component: program,
         linked: program,
         capabilities: BTreeSet::new(),
         reasons: BTreeSet::new(),
         limits: LimitsManifest::default(),
+        alive: None,
     }
 }
 
@@ -191,8 +199,7 @@ fn what_is_missing(adapters: &Adapters, tool: &Tool, backend: &Backend) -> Strin
 
 impl Adapters {
     /// Adds an adapter under its names. The names that another one has already are returned.
-    pub fn insert(&mut self, adapter: Adapter, names: &[String]) -> Vec<String> {
-        let adapter = Arc::new(adapter);
+    pub fn insert(&mut self, adapter: Arc<Adapter>, names: &[String]) -> Vec<String> {
         let all = std::iter::once(adapter.name.to_string()).chain(names.iter().cloned());
         let mut taken = Vec::new();
         for name in all {
@@ -209,6 +216,12 @@ impl Adapters {
         for name in std::iter::once(name).chain(names.iter().map(String::as_str)) {
             self.failed.insert(name.to_owned(), why.to_owned());
         }
+    }
+
+    /// All names of an adapter.
+    pub fn names_of(&self, adapter: &Arc<Adapter>) -> Vec<String> {
+        let own = self.by_name.iter().filter(|(_, other)| Arc::ptr_eq(other, adapter));
+        own.map(|(name, _)| name.clone()).collect()
     }
 
     /// The adapter of a name.

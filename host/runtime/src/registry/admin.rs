@@ -48,14 +48,22 @@ pub struct Around<'a> {
 
 /// Reads manifests. The faults are those of all that are not right.
 pub fn parse(manifests: &[ManifestText], around: &Around<'_>) -> (Vec<Entry>, Vec<Fault>) {
+    parse_known(manifests, around, &[])
+}
+
+/// The same, and takes those over that are what they were. They were held against the same surroundings.
+pub fn parse_known(manifests: &[ManifestText], around: &Around<'_>, known: &[Entry]) -> (Vec<Entry>, Vec<Fault>) {
+    let known: HashMap<(&Path, Digest), &Entry> =
+        known.iter().map(|entry| ((entry.file.as_path(), entry.text), entry)).collect();
     let (mut entries, mut faults) = (Vec::with_capacity(manifests.len()), Vec::new());
     for manifest in manifests {
+        let text = Digest::of(manifest.text.as_bytes());
+        if let Some(known) = known.get(&(manifest.file.as_path(), text)) {
+            entries.push((*known).clone());
+            continue;
+        }
         match parse_with_completion(manifest, around) {
-            Ok(tool) => entries.push(Entry {
-                file: manifest.file.clone(),
-                text: Digest::of(manifest.text.as_bytes()),
-                tool: Arc::new(tool),
-            }),
+            Ok(tool) => entries.push(Entry { file: manifest.file.clone(), text, tool: Arc::new(tool) }),
             Err(Faults(found)) => faults.extend(found),
         }
     }

@@ -1,6 +1,7 @@
 //! Step 1 of 7: which tool is meant?
 
 pub mod admin;
+pub mod change;
 pub mod discovery;
 pub mod export;
 pub mod forms;
@@ -10,6 +11,7 @@ pub(crate) mod limit;
 pub mod low_use;
 pub mod manifest;
 pub mod name;
+pub mod pinned;
 mod places;
 pub mod published;
 pub mod running;

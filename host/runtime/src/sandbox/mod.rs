@@ -20,7 +20,7 @@ mod session;
 mod slots;
 
 use crate::adapter::Adapter;
-use crate::adapter::health::{Answered, Attempt};
+use crate::adapter::health::Attempt;
 use crate::call::{Caller, Digest, Fixed, Progress};
 use crate::config::{Ceiling, Config};
 use crate::envelope::Usage;
@@ -41,6 +41,8 @@ use capability::browser::{Browsers, Tabs};
 use capability::files::{Files, Roots};
 use capability::log::Log;
 #[cfg(feature = "mcp")]
+pub use capability::mcp::OfferChange;
+#[cfg(feature = "mcp")]
 use capability::mcp::{Reached, Servers};
 use capability::outbound::{self, Outbound};
 use capability::own::Own;
@@ -50,12 +52,12 @@ use capability::wasi::Wasi;
 use compile::Compiler;
 pub use engine::settings;
 pub use helper::helper_main;
-use install::{Cache, InstallError};
+use install::{Cache, InstallError, Installed};
 use limits::{Limits, Meter};
 use retry::{Failed, Times};
 use slots::Slots;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, RwLock, Weak};
 use std::time::{Duration, Instant};
 use wasmtime::component::{Component, Linker};
 
@@ -69,7 +71,8 @@ pub struct Sandbox {
     ticking: engine::Ticking,
     cache: Cache,
     compiler: Compiler,
-    ready: RwLock<HashMap<Digest, Arc<Ready>>>,
+    /// Each is there as long as an adapter holds it.
+    ready: RwLock<HashMap<Digest, Weak<Ready>>>,
     roots: Arc<Roots>,
     machine: Arc<Machine>,
     outbound: Outbound,
@@ -183,13 +186,14 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         drop(slot);
         let sent = tried.sent;
         execution.add(number, tried);
-        execution.answers.push((run.backend.digest, answer_of(&execution.outcome, began.elapsed())));
+        execution.note_answer(run.backend, began.elapsed());
         let Err(error) = &execution.outcome else { break };
         let repeatable = !grant.writable() || tool.effect.idempotent;
         let failed = Failed { error, attempts: number, repeatable, sent };
         let pause = retry::next(tool.retry.as_ref(), &failed, chance());
         // A backend that got nothing is no reason to wait while there is another one.
-        let other = (!sent && is_out_of_reach(error.kind) && !run.others.is_empty()).then(|| run.others.remove(0));
+        let other = !sent && retry::is_out_of_reach(error.kind) && !run.others.is_empty();
+        let other = other.then(|| run.others.remove(0));
         let pause = if other.is_some() { Some(Duration::ZERO) } else { pause };
         let Some(pause) = pause.filter(|pause| Instant::now() + *pause < end) else { break };
         tokio::time::sleep(pause).await;
@@ -202,23 +206,6 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         }
     }
     execution
-}
-
-/// Kinds of failures after which another backend may do better, if this one got nothing.
-fn is_out_of_reach(kind: Kind) -> bool {
-    matches!(kind, Kind::Unavailable | Kind::Upstream | Kind::AttemptTimeout)
-}
-
-/// How an attempt ended for its backend: what a backend says of a call is an answer, too.
-fn answer_of(outcome: &Result<Output, Error>, took: Duration) -> Attempt {
-    let answered = match outcome.as_ref().map_err(|error| error.kind) {
-        Ok(_) => Answered::Yes,
-        Err(Kind::Unavailable | Kind::Upstream | Kind::AttemptTimeout | Kind::Timeout | Kind::Trap) => Answered::No,
-        Err(Kind::InvalidInput | Kind::Denied | Kind::Conflict | Kind::TooLarge | Kind::ToolFailed) => Answered::Yes,
-        Err(_) => Answered::Unknown,
-    };
-    let message = outcome.as_ref().err().map(|error| error.message.clone()).unwrap_or_default();
-    Attempt { answered, took, message }
 }
 
 /// When an attempt ends. The last one takes what is left of the call, unless the call's time was declared.
@@ -242,6 +229,13 @@ impl Execution {
     fn refused(error: Error) -> Execution {
         let usage = Usage::default();
         Execution { outcome: Err(error), partial: None, usage, log: Vec::new(), attempts: 0, answers: Vec::new() }
+    }
+
+    fn note_answer(&mut self, backend: &Backend, took: Duration) {
+        let error = self.outcome.as_ref().err();
+        let answered = retry::answered(error.map(|error| error.kind));
+        let message = error.map(|error| error.message.clone()).unwrap_or_default();
+        self.answers.push((backend.digest, Attempt { answered, took, message }));
     }
 
     fn add(&mut self, number: u32, tried: Tried) {
@@ -290,8 +284,8 @@ impl Sandbox {
     }
 
     /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new, which takes a
-    /// process of its own and may take its time. Returns the digest under which it runs.
-    pub fn install(&self, bytes: &[u8], granted: &BTreeSet<String>) -> Result<Digest, InstallError> {
+    /// process of its own and may take its time. It can be run as long as what is returned is there.
+    pub fn install(&self, bytes: &[u8], granted: &BTreeSet<String>) -> Result<Installed, InstallError> {
         let digest = Digest::of(bytes);
         if let Some(unknown) = granted.iter().find(|name| !capability::ALL.contains(&name.as_str())) {
             let why = format!("and the capabilities of this runtime are {}", capability::ALL.join(", "));
@@ -314,8 +308,12 @@ impl Sandbox {
         let names = granted.iter().map(|name| name.as_bytes());
         let linked = Digest::of_parts(std::iter::once(digest.bytes().as_slice()).chain(names));
         let instances = contents.instances;
-        ready.insert(linked, Arc::new(Ready { pre, capabilities: granted.clone(), instances }));
-        Ok(linked)
+        if let Some(alive) = ready.get(&linked).and_then(Weak::upgrade) {
+            return Ok(Installed { linked, alive });
+        }
+        let alive = Arc::new(Ready { pre, capabilities: granted.clone(), instances });
+        ready.insert(linked, Arc::downgrade(&alive));
+        Ok(Installed { linked, alive })
     }
 
     /// Whether installing a component will have to compile it.
@@ -378,7 +376,7 @@ impl Sandbox {
     }
 
     fn ready(&self, digest: &Digest) -> Option<Arc<Ready>> {
-        self.ready.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(digest).cloned()
+        self.ready.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(digest).and_then(Weak::upgrade)
     }
 }
 
