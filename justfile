@@ -84,7 +84,8 @@ install to=(env('HOME') / '.local/bin'): setup-host plugins
 
 # Measure the runtime; the dev profile is optimised and already compiled
 bench: setup-host plugins
-    cargo bench --profile dev --workspace --bench dispatch --bench permission --bench validation --bench results
+    cargo bench --profile dev --workspace --bench dispatch --bench permission --bench validation --bench results \
+        --bench registry
 
 # Build the documentation
 doc: setup-host

@@ -39,6 +39,7 @@ mod production_database;
 mod programs;
 mod properties;
 mod readme;
+mod registry;
 mod relevance;
 mod renaming;
 mod replaying;

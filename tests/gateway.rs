@@ -3,5 +3,5 @@
 mod client;
 mod hostile;
 mod http;
-mod peer;
+pub(crate) mod peer;
 mod stdio;

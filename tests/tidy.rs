@@ -40,6 +40,10 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("config.rs", "reads the configuration"),
     ("document.rs", "reads files that people wrote"),
     ("registry/admin.rs", "reads manifests"),
+    ("registry/pinned.rs", "keeps what is accepted of tools"),
+    ("folders.rs", "looks whether folders of plugins and tools have changed"),
+    ("registry/life.rs", "keeps its tables in the journal's transactions"),
+    ("upkeep.rs", "reads figures, with connections of the journal"),
     ("registry/statistics.rs", "keeps its tables in the journal's transactions"),
     ("registry/limit.rs", "keeps its tables in the journal's transactions"),
     ("permission/approval/", "a table beside the records, and the sockets of calls that wait"),
@@ -52,7 +56,20 @@ const OUTSIDE: &[(&str, &str)] = &[
 const UNTESTED: &[(&str, &str)] = &[("Internal", "a fault of the runtime that no input is known to cause")];
 
 /// The files that put the steps together.
-const SPINE: &[&str] = &["lib.rs", "dispatch.rs", "toolbox.rs", "built_in.rs", "showing.rs", "foresight.rs", "nesting.rs", "replaying.rs"];
+const SPINE: &[&str] = &[
+    "lib.rs",
+    "dispatch.rs",
+    "toolbox.rs",
+    "built_in.rs",
+    "showing.rs",
+    "foresight.rs",
+    "nesting.rs",
+    "replaying.rs",
+    "beside.rs",
+    "upkeep.rs",
+    "shelf.rs",
+    "checking.rs",
+];
 
 /// Files that name programs of the machine, after which a tool may be called.
 const PROGRAMS: &[&str] = &["host/runtime/src/permission/target/command.rs"];

@@ -1,6 +1,7 @@
 //! What can be said on the command line?
 
 use crate::author::AuthorCommand;
+use crate::tools::arguments::ToolsCommand;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use hermes_runtime::config::Origin;
@@ -260,27 +261,19 @@ pub(crate) enum ClientName {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ToolsCommand {
-    /// List the tools
-    List {
-        /// Also those that the role may not call
-        #[arg(long)]
-        all: bool,
-    },
-    /// Show one tool's manifest and schema
-    Show {
-        /// Its name or alias
-        tool: String,
-    },
-    /// Show the forms of one tool's arguments that went well, the most frequent first
-    Template {
-        /// Its name or alias
-        tool: String,
-    },
-}
-
-#[derive(Debug, Subcommand)]
 pub(crate) enum StatsCommand {
+    /// Show how tools are used and how well they work, with names that no tool has and tools that nobody uses
+    Tools {
+        /// Show on which days of the last four weeks each was asked for
+        #[arg(long)]
+        heat: bool,
+    },
+    /// The same by adapter
+    Adapters {
+        /// Show on which days of the last four weeks each was asked for
+        #[arg(long)]
+        heat: bool,
+    },
     /// List the mistakes that are made with arguments, the most frequent first
     Arguments {
         /// Only those of one tool

@@ -10,6 +10,7 @@ mod author;
 mod call;
 mod client;
 mod configuration;
+mod denials;
 mod doctor;
 mod failure;
 mod identity;

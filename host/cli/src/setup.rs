@@ -97,7 +97,13 @@ pub(crate) fn start(setup: Setup) -> Result<Arc<Runtime>, Failure> {
     let runtime =
         Runtime::start_watched(setup.loaded.config, BUILT_IN, approver, &mut |component| installing.show(&component))?;
     drop(installing);
-    output::faults(&runtime.toolbox().faults);
+    let toolbox = runtime.toolbox();
+    output::faults(&toolbox.faults);
+    if !toolbox.held.is_empty() {
+        let names: Vec<&str> = toolbox.held.iter().map(|held| held.name.as_str()).collect();
+        output::warn(&format!("{} changed and stay as accepted; see `hermes-dispatch tools accept`", names.join(", ")));
+    }
+    drop(toolbox);
     Ok(Arc::new(runtime))
 }
 
@@ -110,9 +116,12 @@ pub(crate) fn start_unattended(setup: Setup) -> Result<Arc<Runtime>, Failure> {
         tracing::warn!("{why}");
     }
     let runtime = Runtime::start(setup.loaded.config, BUILT_IN, None)?;
-    for fault in &runtime.toolbox().faults {
-        tracing::warn!("{fault}");
+    let toolbox = runtime.toolbox();
+    toolbox.faults.iter().for_each(|fault| tracing::warn!("{fault}"));
+    for held in &toolbox.held {
+        tracing::warn!(name = held.name, "it changed and stays as accepted; see `hermes-dispatch tools accept`");
     }
+    drop(toolbox);
     Ok(Arc::new(runtime))
 }
 

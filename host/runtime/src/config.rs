@@ -9,8 +9,8 @@ use crate::outbound::{HttpSettings, SecretSettings};
 use crate::rules::{LabelRule, PolicySettings, RiskSettings};
 use crate::servers::McpSettings;
 pub use crate::settings::{
-    Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, Grant, InstallSettings, ProcessSettings,
-    ResultSettings, Role, Situations, Unattended,
+    Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, FolderSettings, Grant, InstallSettings, Pin,
+    ProcessSettings, ResultSettings, Role, Situations, Unattended,
 };
 use crate::settings::{CeilingKey, WrittenProcess};
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,8 @@ pub struct Config {
     pub plugin_folders: Vec<PathBuf>,
     /// Folders of further tool manifests.
     pub tool_folders: Vec<PathBuf>,
+    /// What is set about folders of plugins and tools, and all that is in them.
+    pub folders: BTreeMap<PathBuf, FolderSettings>,
     /// What is added to manifests, by tool.
     #[serde(rename = "tools")]
     pub completions: BTreeMap<String, Completion>,
@@ -78,6 +80,7 @@ struct ConfigFile {
     cache_dir: Option<PathBuf>,
     plugin_folders: Vec<PathBuf>,
     tool_folders: Vec<PathBuf>,
+    folders: BTreeMap<PathBuf, FolderSettings>,
     grants: BTreeMap<String, Grant>,
     roles: BTreeMap<String, Role>,
     situations: Option<Situations>,
@@ -150,6 +153,7 @@ impl Config {
             grants: BTreeMap::new(),
             plugin_folders: Vec::new(),
             tool_folders: Vec::new(),
+            folders: BTreeMap::new(),
             completions: BTreeMap::new(),
             roles: BTreeMap::new(),
             situations: Situations::default(),
@@ -262,6 +266,12 @@ impl Config {
             (None, None) => None,
         });
         self.masked.iter().cloned().chain(of_environment).chain(of_settings).collect()
+    }
+
+    /// Lets what changes in a folder count at once, for a plugin that is being written.
+    pub fn follow(mut self, folder: impl Into<PathBuf>) -> Config {
+        self.folders.insert(folder.into(), FolderSettings { pin: Pin::Follow });
+        self
     }
 
     /// Adds a folder of plugins.
@@ -392,6 +402,7 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     config.cache_dir = file.cache_dir.map(at).unwrap_or_else(|| config.cache_dir.clone());
     config.plugin_folders.extend(file.plugin_folders.into_iter().map(at));
     config.tool_folders.extend(file.tool_folders.into_iter().map(at));
+    config.folders.extend(file.folders.into_iter().map(|(path, set)| (at(path), set)));
     config.protected.extend(file.protected.into_iter().map(at));
     let grants = file.grants.into_iter().map(|(name, grant)| (name, Grant { path: at(grant.path), ..grant }));
     config.grants.extend(grants);

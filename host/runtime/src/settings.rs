@@ -32,6 +32,25 @@ pub enum Access {
     ReadWrite,
 }
 
+/// What is set about a folder of plugins or tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FolderSettings {
+    /// Whether what changes in it waits for a person.
+    pub pin: Pin,
+}
+
+/// Whether what changes in a folder waits for a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pin {
+    /// What widens does.
+    #[default]
+    Accepted,
+    /// Nothing does: for a plugin that is being written.
+    Follow,
+}
+
 /// A role of the user's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -80,6 +80,18 @@ impl Remote {
             let now = look(connection, &self.server, until).await?;
             self.known.write().unwrap_or_else(PoisonError::into_inner).hold_against(now);
         }
+        let how = self.known().changes.get(tool).copied();
+        if how.is_none() {
+            return Ok(());
+        }
+        // A person may have accepted it in another process.
+        let kept = pin::read(&self.folder, &self.name, &self.server);
+        if let Some(kept) = kept.filter(|kept| self.known().first.as_deref() != Some(kept)) {
+            let now = look(connection, &self.server, until).await?;
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            known.first = Some(Arc::new(kept));
+            known.hold_against(now);
+        }
         match self.known().changes.get(tool) {
             None => Ok(()),
             Some(how) => Err(Failure {
@@ -89,6 +101,26 @@ impl Remote {
                 request_sent: false,
             }),
         }
+    }
+
+    /// What of the server is not what it was, with all that it says now; nothing if all is as it was.
+    pub(super) async fn changed(
+        &self,
+        until: Instant,
+        runtime: &Handle,
+    ) -> Result<Option<(Changes, Catalogue)>, Failure> {
+        let connection = self.connection(until, runtime).await?;
+        let now = look(&connection, &self.server, until).await?;
+        let first = self.known().first.clone();
+        let changes = first.map(|first| first.changes(&now)).unwrap_or_default();
+        Ok((!changes.is_empty()).then_some((changes, now)))
+    }
+
+    /// From now on the server is what it said then.
+    pub(super) fn accept(&self, then: Catalogue) {
+        pin::write(&self.folder, &self.name, &then);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        *known = Known { first: Some(Arc::new(then)), changes: Changes::new() };
     }
 
     fn known(&self) -> RwLockReadGuard<'_, Known> {
