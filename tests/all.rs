@@ -44,5 +44,6 @@ mod retry;
 mod risk_model;
 mod scenario;
 mod secrets;
+mod servers;
 mod tidy;
 mod trajectory;

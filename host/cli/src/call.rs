@@ -39,6 +39,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Resul
         session: session.clone(),
         progress: None,
         fixed: None,
+        asks_itself: false,
     };
     let code = match (one, &command.batch) {
         (Some((tool, text)), _) => {

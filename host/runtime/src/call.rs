@@ -25,6 +25,9 @@ pub struct Call {
     pub progress: Option<tokio::sync::mpsc::Sender<Progress>>,
     /// The component's clock and random numbers, for a test or a replay. Never from an agent.
     pub fixed: Option<Arc<Fixed>>,
+    /// Whether whoever makes the call asks a person when one has to decide: it is told so at once, and somebody is there.
+    /// Never from an agent.
+    pub asks_itself: bool,
 }
 
 /// The clock and the randomness of one call, fixed, so that it runs as it ran before.
@@ -188,6 +191,7 @@ impl Call {
             session: "embedder".into(),
             progress: None,
             fixed: None,
+            asks_itself: false,
         }
     }
 

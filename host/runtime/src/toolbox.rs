@@ -39,6 +39,7 @@ pub(crate) fn load(
 ) -> Result<Toolbox, Faults> {
     let (plugins, mut faults) = read_plugins(config, embedded);
     let mut adapters = Adapters::default();
+    adapters.knows_servers(config.mcp.in_service());
     let mut manifests = built_in_manifests();
     let mut listed = Vec::new();
     let mut reasons = BTreeMap::new();

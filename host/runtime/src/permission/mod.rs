@@ -209,7 +209,7 @@ async fn decide(
             session: call.session.to_string(),
         };
         let request = request(call, tool, &judged, risk, why, &targets, authority.settings);
-        match ask(authority, request, &binding, facts).await {
+        match ask(authority, request, &binding, (call.asks_itself, &mut *facts)).await {
             Ok(claim) => claims.push(claim),
             Err(error) => {
                 // What does not run takes nobody's place.
@@ -231,12 +231,13 @@ async fn ask(
     authority: &Authority<'_>,
     request: Request,
     binding: &Binding,
-    facts: &mut Facts,
+    (asks_itself, facts): (bool, &mut Facts),
 ) -> Result<Claim, Error> {
     let channels = Channels {
         journal: authority.journal,
         settings: authority.settings,
         approver: authority.approver,
+        asks_itself,
         waiting: &authority.memory.waiting,
     };
     match approval::ask(&channels, request, binding, authority.call_id).await {
