@@ -10,6 +10,7 @@ use crate::setup::Folders;
 use crate::terminal::printable_lines;
 use hermes_runtime::config::{Config, Origin, Source};
 use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::CstRootNode;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
@@ -82,8 +83,8 @@ fn own_file(arguments: &Arguments) -> Result<PathBuf, Failure> {
 
 /// The servers that a client's file names.
 fn named(text: &str) -> Result<Map<String, Value>, String> {
-    let read = jsonc_parser::parse_to_serde_value::<Value>(text, &ParseOptions::default());
-    let file = read.map_err(|error| format!("it is no JSON: {error}"))?;
+    let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| format!("it is no JSON: {error}"))?;
+    let file: Value = root.to_serde_value().unwrap_or_default();
     let found = KEYS.iter().find_map(|key| file.get(key)).and_then(Value::as_object);
     let found = found.ok_or_else(|| format!("it has none of {}", KEYS.map(|key| format!("`{key}`")).join(", ")))?;
     match found.is_empty() {
