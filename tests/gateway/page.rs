@@ -287,8 +287,8 @@ fn a_person_with_a_real_browser_signs_in_reads_and_approves() {
             browse(&runtime, "browser_click", json!({ "ref": at(&shown, "Sign in") })).await;
             let link = loop {
                 let shown = browse(&runtime, "browser_snapshot", json!({})).await;
-                if shown["text"].as_str().unwrap().contains("file_write") {
-                    break at(&shown, "file_write");
+                if shown["text"].as_str().unwrap().contains("link \"file_write\"") {
+                    break at(&shown, "link \"file_write\"");
                 }
                 browse(&runtime, "browser_navigate", json!({ "url": format!("http://127.0.0.1:{page}/") })).await;
             };

@@ -24,14 +24,21 @@ fn a_person_sets_the_circumstances_of_a_session_that_runs() {
     user.at_terminal(&set, &[]).exits(0);
     peer.call(2, "probe", json!({}));
     peer.answer(2);
-    let situation = |user: &User| peer::records(user).last().unwrap()["record"]["situation"].clone();
-    assert_eq!(situation(&user), json!({ "workflow": "ship_it", "mode": "workflow", "purpose": "release" }));
+    // What only reads is on disk a moment after its answer.
+    let situation = |user: &User, calls: usize| loop {
+        let records = peer::records(user);
+        if records.len() >= calls {
+            break records.last().unwrap()["record"]["situation"].clone();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    assert_eq!(situation(&user, 2), json!({ "workflow": "ship_it", "mode": "workflow", "purpose": "release" }));
     let known = user.run(&["session", "show", &session]).exits(0).json();
     assert_eq!(known[0]["set"]["workflow"], "ship_it", "{known}");
     user.at_terminal(&["session", "set", &session, "--clear"], &[]).exits(0);
     peer.call(3, "probe", json!({}));
     peer.answer(3);
-    assert_eq!(situation(&user)["workflow"], Value::Null);
+    assert_eq!(situation(&user, 3)["workflow"], Value::Null);
 }
 
 /// A session whose client offers roots, and what it answers when it is asked for them.
