@@ -287,12 +287,13 @@ fn a_person_with_a_real_browser_signs_in_reads_and_approves() {
             browse(&runtime, "browser_click", json!({ "ref": at(&shown, "Sign in") })).await;
             let link = loop {
                 let shown = browse(&runtime, "browser_snapshot", json!({})).await;
-                if shown["text"].as_str().unwrap().contains("link \"file_write\"") {
-                    break at(&shown, "link \"file_write\"");
+                // The list looks again by itself every few seconds, so a reference in it does not last.
+                if let Some((_, link)) = shown["text"].as_str().unwrap().split_once("link \"file_write\" -> ") {
+                    break link.split_whitespace().next().unwrap().to_owned();
                 }
                 browse(&runtime, "browser_navigate", json!({ "url": format!("http://127.0.0.1:{page}/") })).await;
             };
-            browse(&runtime, "browser_click", json!({ "ref": link })).await;
+            browse(&runtime, "browser_navigate", json!({ "url": link })).await;
             let shown = browse(&runtime, "browser_snapshot", json!({})).await;
             assert!(shown["text"].as_str().unwrap().contains("/workspace/n.txt"), "{shown:#}");
             browse(&runtime, "browser_click", json!({ "ref": at(&shown, "Run it once") })).await;
