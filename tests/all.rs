@@ -47,5 +47,6 @@ mod retry;
 mod risk_model;
 mod scenario;
 mod secrets;
+mod servers;
 mod tidy;
 mod trajectory;

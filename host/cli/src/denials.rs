@@ -2,8 +2,8 @@
 
 use crate::args::Format;
 use crate::failure::Failure;
-use crate::terminal::printable_lines;
 use crate::output;
+use crate::terminal::printable_lines;
 use hermes_runtime::error::Step;
 use hermes_runtime::injection::audit::Reader;
 use hermes_runtime::record::Record;

@@ -23,9 +23,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &StatsCommand) -> Result
     match command {
         StatsCommand::Tools { heat } => show(arguments, By::Tool, *heat, format),
         StatsCommand::Adapters { heat } => show(arguments, By::Adapter, *heat, format),
-        StatsCommand::Denials { tool } => {
-            denials::show(&setup::state_dir(arguments)?, tool.as_deref(), format)
-        }
+        StatsCommand::Denials { tool } => denials::show(&setup::state_dir(arguments)?, tool.as_deref(), format),
         StatsCommand::Arguments { tool } => {
             let runtime = setup::start(setup::load(arguments)?)?;
             learning::mistakes(&runtime, tool.as_deref(), format).await

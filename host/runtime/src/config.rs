@@ -202,6 +202,7 @@ impl Config {
         }
         faults.extend(config.grants.keys().filter_map(|name| bad_grant_name(name)));
         faults.extend(config.mcp.faults());
+        faults.extend(config.approval.webhook.iter().flat_map(|webhook| webhook.faults()));
         match faults.is_empty() {
             true => Ok(Loaded { config, origins }),
             false => Err(Faults(faults)),
@@ -222,6 +223,7 @@ impl Config {
         let own = [&self.state_dir, &self.cache_dir];
         let policies = self.policies.permissions.iter().chain(&self.policies.factors);
         let secrets = self.secrets.values().filter_map(|secret| secret.file.as_ref());
+        let secrets = secrets.chain(self.approval.webhook.as_ref().map(|webhook| &webhook.key_file));
         let places =
             own.into_iter().chain(&self.plugin_folders).chain(&self.tool_folders).chain(policies).chain(secrets);
         self.protected.extend(places.cloned().collect::<Vec<_>>());
@@ -409,6 +411,9 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     config.roles.extend(file.roles);
     config.situations = file.situations.unwrap_or_else(|| config.situations.clone());
     config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
+    if let Some(webhook) = &mut config.approval.webhook {
+        webhook.key_file = at(std::mem::take(&mut webhook.key_file));
+    }
     file.process.apply(&mut config.process, at);
     config.install = file.install.unwrap_or_else(|| config.install.clone());
     if let Some(policies) = file.policies {

@@ -18,6 +18,7 @@ mod showing;
 
 pub mod address;
 pub mod artifact;
+pub mod asking;
 pub mod browsing;
 pub mod call;
 pub mod checking;

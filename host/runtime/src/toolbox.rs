@@ -66,6 +66,7 @@ pub(crate) fn load(reading: &Reading<'_>, watch: &mut dyn FnMut(Installing<'_>))
     let lock = pinned::read(&config.state_dir).map_err(Unloadable::Lock)?;
     let (plugins, faults) = read_plugins(config, embedded);
     let mut new = New { adapters: Adapters::default(), faults, held: Vec::new(), accepted: Vec::new() };
+    new.adapters.knows_servers(config.mcp.in_service());
     let mut manifests = built_in_manifests();
     let mut listed = Vec::new();
     let mut reasons = BTreeMap::new();

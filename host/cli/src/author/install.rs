@@ -4,7 +4,8 @@
 use super::{cache, pack};
 use crate::args::Arguments;
 use crate::failure::Failure;
-use crate::terminal::{Terminal, printable_lines};
+use crate::person::Person;
+use crate::terminal::printable_lines;
 use crate::{output, setup};
 use hermes_testkit::Setting;
 use hermes_testkit::plugin::Plugin;
@@ -31,10 +32,10 @@ pub(crate) fn run(arguments: &Arguments, plugin: &Path) -> Result<u8, Failure> {
         tools.join(", "),
         place.display()
     ));
-    let terminal = Terminal::open().ok_or_else(|| {
+    let person = Person::present(arguments)?.ok_or_else(|| {
         Failure::denied("installing a plugin needs a person at a terminal, since it widens what tools can do")
     })?;
-    if !terminal.confirm(&question) {
+    if !person.confirms(&question) {
         return Err(Failure::denied("nothing was installed"));
     }
     if place.exists() {

@@ -10,6 +10,7 @@ use crate::error::{Error, Kind, Step};
 use crate::registry::Tool;
 use crate::registry::manifest::LimitsManifest;
 use crate::registry::running::Backend;
+use crate::servers;
 use choice::{Choice, Why};
 use health::{Health, Observed, Rule, Standing};
 use std::any::Any;
@@ -49,11 +50,13 @@ pub struct Adapters {
     by_name: HashMap<String, Arc<Adapter>>,
     failed: HashMap<String, String>,
     own: Arc<Adapter>,
+    /// The servers in service; those of the configuration, once it was read.
+    servers: BTreeSet<String>,
 }
 
 impl Default for Adapters {
     fn default() -> Adapters {
-        Adapters { by_name: HashMap::new(), failed: HashMap::new(), own: Arc::new(own()) }
+        Adapters { by_name: HashMap::new(), failed: HashMap::new(), own: Arc::new(own()), servers: BTreeSet::new() }
     }
 }
 
@@ -110,7 +113,10 @@ pub fn route<'a>(
     if let (Some(_), Some(backend)) = (tool.built_in, tool.backends.first()) {
         return Ok(Route::only(&adapters.own, backend));
     }
-    let way = |(place, backend): (usize, &'a Backend)| Some((place, backend, adapters.by_name.get(&backend.adapter)?));
+    let way = |(place, backend): (usize, &'a Backend)| match adapters.missing_server(backend) {
+        Some(_) => None,
+        None => Some((place, backend, adapters.by_name.get(&backend.adapter)?)),
+    };
     // Most tools have one backend, and what was seen of it changes nothing.
     if let ([backend], None) = (tool.backends.as_slice(), &tool.health_check) {
         let (_, backend, adapter) = way((0, backend)).ok_or_else(|| no_adapter(adapters, tool))?;
@@ -187,13 +193,20 @@ pub fn is_observed(tool: &Tool) -> bool {
 
 fn no_adapter(adapters: &Adapters, tool: &Tool) -> Error {
     let missing: Vec<String> = tool.backends.iter().map(|backend| what_is_missing(adapters, tool, backend)).collect();
-    Error::new(Step::Adapter, Kind::NoAdapter, missing.join("; "))
-        .hint("the operator installs the plugin that declares this name in its `adapter.toml`")
+    let hint = match tool.backends.iter().any(|backend| adapters.missing_server(backend).is_some()) {
+        true => "the operator adds the server under `[mcp.servers]` of their own configuration",
+        false => "the operator installs the plugin that declares this name in its `adapter.toml`",
+    };
+    Error::new(Step::Adapter, Kind::NoAdapter, missing.join("; ")).hint(hint)
 }
 
 fn what_is_missing(adapters: &Adapters, tool: &Tool, backend: &Backend) -> String {
     let name = &backend.adapter;
     let endpoint = backend.endpoint.as_ref().map(|endpoint| format!(" for `{endpoint}`")).unwrap_or_default();
+    if let Some(server) = adapters.missing_server(backend) {
+        let server = crate::document::excerpt(server, 80);
+        return format!("tool `{}` is one of the server `{server}`, which is configured nowhere", tool.name);
+    }
     match adapters.failed.get(name) {
         Some(why) => format!("the adapter `{name}` of tool `{}` cannot be used: {why}", tool.name),
         None => format!("no adapter is called `{name}`, which tool `{}` wants{endpoint}", tool.name),
@@ -212,6 +225,20 @@ impl Adapters {
             }
         }
         taken
+    }
+
+    /// Notes which servers are in service.
+    pub fn knows_servers(&mut self, servers: BTreeSet<String>) {
+        self.servers = servers;
+    }
+
+    /// The server that a backend names and that is not in service.
+    fn missing_server<'a>(&self, backend: &'a Backend) -> Option<&'a str> {
+        let reaches = |adapter: &Arc<Adapter>| adapter.capabilities.contains("mcp");
+        self.by_name.get(&backend.adapter).filter(|adapter| reaches(adapter))?;
+        let server = servers::named_in(backend.endpoint.as_deref()?)?;
+        // What stands for others names none itself.
+        (!server.starts_with('{') && !self.servers.contains(server)).then_some(server)
     }
 
     /// Notes why an adapter cannot be used.

@@ -294,8 +294,9 @@ impl Sandbox {
         let browsers = Arc::new(Browsers::of(config, helper.clone(), roots.clone(), own.clone()));
         let machine = Arc::new(Machine::of(config, helper.clone(), hidden));
         let compiler = Compiler { helper, settings: config.install.clone(), slots, memory };
+        let outbound = Outbound::of(config)?;
         #[cfg(feature = "mcp")]
-        let servers = Arc::new(Servers::start(&config.mcp, &config.state_dir.join("servers"))?);
+        let servers = Arc::new(Servers::start(&config.mcp, &config.state_dir.join("servers"), outbound.credentials())?);
         Ok(Sandbox {
             ticking,
             cache,
@@ -303,7 +304,7 @@ impl Sandbox {
             ready: RwLock::default(),
             roots,
             machine,
-            outbound: Outbound::of(config)?,
+            outbound,
             #[cfg(feature = "mcp")]
             servers,
             browsers,

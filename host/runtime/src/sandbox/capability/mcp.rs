@@ -5,6 +5,7 @@ mod connection;
 mod endpoint;
 mod frame;
 mod http;
+mod listeners;
 mod listing;
 mod pin;
 mod process;
@@ -12,6 +13,7 @@ mod remote;
 mod stdio;
 
 use super::Offer;
+use super::outbound::Credentials;
 use crate::call::Progress;
 use crate::registry::running::Backend;
 use crate::sandbox::State;
@@ -61,11 +63,13 @@ pub(crate) struct Reached {
 
 impl Servers {
     /// `folder` is where it is kept what servers offer.
-    pub(crate) fn start(settings: &McpSettings, folder: &Path) -> Result<Servers, String> {
+    pub(crate) fn start(settings: &McpSettings, folder: &Path, credentials: Credentials) -> Result<Servers, String> {
         let in_service = settings.servers.iter().filter(|(_, server)| !server.disabled);
         let remotes: BTreeMap<String, Remote> = in_service
             .filter(|(_, server)| server.is_reached())
-            .map(|(name, server)| (name.clone(), Remote::new(name.clone(), server.clone(), folder)))
+            .map(|(name, server)| {
+                (name.clone(), Remote::new(name.clone(), server.clone(), (folder, credentials.clone())))
+            })
             .collect();
         let threads = match remotes.is_empty() {
             true => None,
