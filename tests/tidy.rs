@@ -53,7 +53,8 @@ const UNTESTED: &[(&str, &str)] = &[("Internal", "a fault of the runtime that no
 const SPINE: &[&str] = &["lib.rs", "dispatch.rs", "toolbox.rs", "built_in.rs", "showing.rs", "foresight.rs"];
 
 /// Files that name programs of the machine, after which a tool may be called.
-const PROGRAMS: &[&str] = &["host/runtime/src/permission/target/command.rs"];
+const PROGRAMS: &[&str] =
+    &["host/runtime/src/permission/target/command.rs", "host/runtime/src/permission/target/git.rs"];
 
 struct Source {
     /// Relative to the project.
