@@ -96,9 +96,7 @@ impl Host {
                 let last = name.rsplit('.').next().unwrap_or(name);
                 const PRIVATE: &[&str] =
                     &["localhost", "localdomain", "local", "internal", "lan", "home", "intranet", "corp"];
-                PRIVATE.contains(&last)
-                    || name.ends_with(".home.arpa")
-                    || !name.contains('.')
+                PRIVATE.contains(&last) || name.ends_with(".home.arpa") || !name.contains('.')
             }
         }
     }

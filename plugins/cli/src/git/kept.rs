@@ -14,8 +14,17 @@ const CONTENTS: &[&str] =
 const WALKS: &[&str] = &["log", "whatchanged"];
 /// Subcommands that show or copy what files hold by other names than their paths.
 const OBJECTS: &[&str] = &[
-    "bundle", "cat-file", "checkout-index", "clone", "fast-export", "merge-file", "merge-tree", "pack-objects",
-    "range-diff", "read-tree", "rerere",
+    "bundle",
+    "cat-file",
+    "checkout-index",
+    "clone",
+    "fast-export",
+    "merge-file",
+    "merge-tree",
+    "pack-objects",
+    "range-diff",
+    "read-tree",
+    "rerere",
 ];
 /// Others, with the words that make them do so.
 const WITH: &[(&str, &[&str])] = &[
@@ -114,7 +123,9 @@ impl Kept {
         }
         let shows = WITH.iter().any(|(name, words)| *name == subcommand && args.iter().any(|arg| is_one(arg, words)));
         match shows || OBJECTS.contains(&subcommand) {
-            true => Err(refused(subcommand, &format!("files whole, also `{}`, which is kept from tools", self.paths[0]))),
+            true => {
+                Err(refused(subcommand, &format!("files whole, also `{}`, which is kept from tools", self.paths[0])))
+            }
             false => Ok(()),
         }
     }

@@ -159,7 +159,9 @@ impl Launcher {
         let failed = match message {
             Some(Message::Started(layers)) => return Ok(layers),
             Some(Message::Failed(failed)) => failed,
-            Some(Message::Code(_) | Message::Signal(_) | Message::PutAside(_)) | None => Failed::layer("launcher", "it ended without a word"),
+            Some(Message::Code(_) | Message::Signal(_) | Message::PutAside(_)) | None => {
+                Failed::layer("launcher", "it ended without a word")
+            }
         };
         self.end().await;
         Err(failed)
