@@ -144,10 +144,7 @@ fn a_reference_that_is_none_gets_those_that_are_near() {
             let error = fails(&runtime, tool, json!({ "ref": wrong }), 502, "element_unreachable").await.error.unwrap();
             let hint = error.hint.unwrap();
             assert!(error.message.contains(wrong), "{}", error.message);
-            assert!(
-                tool != "browser_click" || hint.contains(&format!("{last} (button \"Button 29\")")),
-                "{tool}: {hint}"
-            );
+            assert!(hint.contains(&format!("{last} (button \"Button 29\")")), "{tool}: {hint}");
         }
         let typed = json!({ "ref": beyond, "text": "x" });
         let error = fails(&runtime, "browser_type", typed, 502, "element_unreachable").await.error.unwrap();

@@ -103,7 +103,8 @@ fn git_works_in_what_is_guarded() {
             "echo b > b.txt && git add b.txt && git commit -qm two && git checkout -q -b side && git stash list",
             "git init -q new && cd new && echo a > a && git add a && git commit -qm one && git gc -q",
             "cd new && echo b > b && git add b && git commit -qm two && git tag x && git log --oneline | wc -l | grep -x 2",
-            "cd linked && echo c > c && git add c && git commit -qm three && git worktree list | wc -l | grep -x 2",
+            "git worktree add -q wt && cd wt && echo c > c && git add c && git commit -qm three",
+            "cd wt && echo d > d && git add d && git commit -qm four && git worktree prune && git log --oneline -1",
         ];
         for command in commands {
             let envelope = run(&runtime, &format!("{say}; {command}")).await;

@@ -14,7 +14,6 @@ use hermes_runtime::{Config, Envelope, Runtime};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::net::TcpListener;
-use std::process::Command;
 use std::sync::Arc;
 
 /// A runtime whose person says yes to everything.
@@ -107,7 +106,7 @@ fn a_call_is_refused_when_a_layer_is_missing_and_doctor_names_it() {
         assert!(said, "{layer} is no fault of the sandbox in\n{out}");
     }
     let whole = user.run(&["doctor", "--output", "text"]).exits(0).out;
-    for layer in ["namespaces:", "user:", "git:", "limits:", "privileges:", "landlock:", "system calls:"] {
+    for layer in ["namespaces:", "user:", "repositories:", "limits:", "privileges:", "landlock:", "system calls:"] {
         let shown = whole
             .lines()
             .any(|line| line.starts_with("ok") && line.contains(&format!("sandbox {layer}")) || line.contains(layer));

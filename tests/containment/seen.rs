@@ -1,6 +1,6 @@
 //! What does a person see of a command, what does a program see of the runtime, and what does no adapter see?
 
-use super::{run, start};
+use super::start;
 use crate::support::house::{House, call};
 use crate::support::people::{Channel, Person};
 use crate::support::user::User;
@@ -21,14 +21,18 @@ fn a_person_sees_the_whole_command() {
     let long = format!("{}rm scratch/keep.txt", (0..300).map(|n| format!("echo line {n}\n")).collect::<String>());
     let deceptive =
         ["echo safe \u{1b}[2K\rrm scratch/keep.txt", "echo \u{202e}txt.peek/hctarcs mr", "echo a\rrm scratch/keep.txt"];
+    // In a role in which everything that does not only read asks.
+    let run = async |command: &str| {
+        runtime.call(call("terminal", json!({ "command": command })).role("guest")).await.envelope
+    };
     block_on(async {
-        let envelope = run(&runtime, &long).await;
+        let envelope = run(&long).await;
         assert_eq!(envelope.error.unwrap().kind.name(), "approval_denied");
         for command in deceptive {
-            let envelope = run(&runtime, command).await;
+            let envelope = run(command).await;
             assert_eq!(envelope.error.unwrap().kind.name(), "approval_denied", "{command:?}");
         }
-        let huge = run(&runtime, &format!("echo {}", "x".repeat(200 << 10))).await.error.unwrap();
+        let huge = run(&format!("echo {}", "x".repeat(200 << 10))).await.error.unwrap();
         assert_eq!((huge.code, huge.kind.name()), (400, "invalid_input"), "{huge:#?}");
     });
     let asked = person.asked.lock().unwrap();
@@ -61,7 +65,7 @@ fn the_environment_of_the_runtime_reaches_no_program() {
         r#"{"tool": "pytest", "args": {}}"#,
         r#"{"tool": "git", "args": {"subcommand": "var", "args": ["-l"]}}"#,
     ];
-    let ended = user.run_with(&["call", "--workflow", "w", "--batch", "-", "--output", "ndjson"], &calls.join("\n"));
+    let ended = user.run_with(&["call", "--batch", "-", "--output", "ndjson"], &calls.join("\n"));
     assert_eq!(ended.lines().len(), calls.len(), "{ended:#?}");
     assert!(
         ended.lines()[0]["data"]["stdout"].as_str().unwrap_or_default().contains("HOME=/var/agent"),

@@ -144,11 +144,11 @@ impl Kept {
 
     /// Whether a revision stands for a file or a folder instead of a commit: then paths cannot be told.
     fn names_files(&self, args: &[String], settings: &Settings) -> Result<bool, Error> {
-        let asked = args.iter().take_while(|arg| *arg != "--").filter(|arg| !arg.starts_with('-')).cloned();
-        let line = ["rev-parse", "--revs-only"].map(str::to_owned).into_iter().chain(asked).collect();
-        let named = git(line, &self.from, settings, None)?;
-        let names: String =
-            named.out.text.split_whitespace().map(|name| format!("{}^{{}}\n", name.trim_start_matches('^'))).collect();
+        let asked =
+            args.iter().take_while(|arg| *arg != "--").filter(|arg| !arg.starts_with('-') && !arg.contains('\n'));
+        // Both ends of a range; as it is, and what a tag leads to.
+        let ends = asked.flat_map(|arg| arg.split("..")).map(|end| end.trim_start_matches(['^', '.']));
+        let names: String = ends.filter(|end| !end.is_empty()).map(|end| format!("{end}\n{end}^{{}}\n")).collect();
         if names.is_empty() {
             return Ok(false);
         }

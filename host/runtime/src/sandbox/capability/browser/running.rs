@@ -247,7 +247,11 @@ fn listen(world: Arc<Mutex<World>>, downloads: Arc<Downloads>) -> impl FnMut(&Sp
         let reaction = lock(&world).apply(&told.method, told.session.as_deref(), &told.params);
         match reaction {
             Some(Reaction::GoOn { session }) => speaker.tell(Some(&session), RunIfWaitingForDebuggerParams::default()),
-            Some(Reaction::Close { target }) => speaker.tell(None, CloseTargetParams::new(target)),
+            Some(Reaction::Close { target, session }) => {
+                // Until it goes on, the page that opened it waits too.
+                speaker.tell(Some(&session), RunIfWaitingForDebuggerParams::default());
+                speaker.tell(None, CloseTargetParams::new(target));
+            }
             Some(Reaction::Answer { session, yes }) => {
                 speaker.tell(Some(&session), HandleJavaScriptDialogParams::new(yes));
             }

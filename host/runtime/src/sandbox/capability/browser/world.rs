@@ -86,7 +86,7 @@ pub(super) enum Reaction {
     /// Let something go on that waits for us and is none of ours.
     GoOn { session: String },
     /// Close a tab that may not be.
-    Close { target: String },
+    Close { target: String, session: String },
     /// Answer a dialog.
     Answer { session: String, yes: bool },
     /// End a download.
@@ -192,7 +192,7 @@ impl World {
             if let Some(opener) = opener.and_then(|id| room.tabs.get_mut(&id)) {
                 opener.news.push(Event::NotOpened(shown(&url)));
             }
-            return Some(Reaction::Close { target });
+            return Some(Reaction::Close { target, session });
         }
         let id = room.next_tab;
         room.next_tab += 1;

@@ -68,7 +68,7 @@ pub(super) fn guard(plan: &Plan, layers: &mut Vec<Layer>) -> std::result::Result
     }
     let count = found.repositories.len() + found.links.len();
     let more = if found.stopped { format!("; it was not looked beyond {NAMES} names") } else { String::new() };
-    layers.push(Layer { name: "git".into(), state: format!("settings of {count} repositories are fixed{more}") });
+    layers.push(Layer { name: "repositories".into(), state: format!("what {count} say of programs is fixed{more}") });
     Ok(watched)
 }
 
@@ -154,8 +154,8 @@ fn fix(place: &Path) -> Result<()> {
     system::attach_mount(&mount, place)
 }
 
-/// Puts aside what is there now and was not at the start. Nothing runs any more that could change a path meanwhile;
-/// links that were left behind are not followed. Returns what was put aside.
+/// Puts aside what is there now and was not at the start, as the program's own user, whose files these are. Nothing runs
+/// any more that could change a path meanwhile; links that were left behind are not followed. Returns what was put aside.
 pub(super) fn put_aside(watched: &[Watched]) -> Vec<String> {
     let mut moved = Vec::new();
     for Watched { folder, absent } in watched {

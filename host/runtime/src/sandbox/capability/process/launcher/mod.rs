@@ -46,11 +46,14 @@ fn launch() {
     let Ok(control) = rustix::io::fcntl_dupfd_cloexec(std::io::stdin().as_fd(), 3) else { return };
     let mut control = UnixStream::from(control);
     match prepare(&mut control) {
-        Ok((child, parent)) => {
+        Ok((child, parent, identity)) => {
             let watched = wait_outside(&control, parent, child);
-            let moved = guard::put_aside(&watched);
-            if !moved.is_empty() {
-                say(&mut control, &Message::PutAside(moved));
+            let is_user = || !identity.privileged || system::become_user(identity.uid, identity.gid).is_ok();
+            if !watched.is_empty() && is_user() {
+                let moved = guard::put_aside(&watched);
+                if !moved.is_empty() {
+                    say(&mut control, &Message::PutAside(moved));
+                }
             }
         }
         Err(failed) => say(&mut control, &Message::Failed(failed)),
@@ -58,7 +61,7 @@ fn launch() {
 }
 
 /// Reads the plan and starts the first process of the new namespaces.
-fn prepare(control: &mut UnixStream) -> Result<(Pid, UnixStream), Failed> {
+fn prepare(control: &mut UnixStream) -> Result<(Pid, UnixStream, Identity), Failed> {
     let (plan, input) = read_plan(control).map_err(|error| Failed::layer("launcher", error))?;
     let identity = enter_namespaces(&plan)?;
     let (mut parent, mut child) = UnixStream::pair().map_err(|error| Failed::layer("launcher", error))?;
@@ -71,7 +74,7 @@ fn prepare(control: &mut UnixStream) -> Result<(Pid, UnixStream), Failed> {
     // The first process asks whether this one is still there, after it has asked to die with it.
     let mut asked = [0];
     let _ = parent.read_exact(&mut asked).and_then(|()| parent.write_all(&asked));
-    Ok((id, parent))
+    Ok((id, parent, identity))
 }
 
 /// Sends a value to the process outside.
