@@ -87,9 +87,9 @@ install to=(env('HOME') / '.local/bin'): setup-host plugins
     @echo "installed {{ to }}/hermes-dispatch; the folder has to be on your PATH"
 
 # Measure the runtime; the dev profile is optimised and already compiled
-bench: setup-host plugins
+bench: setup-host setup-browser plugins
     cargo bench --profile dev --workspace --bench dispatch --bench permission --bench validation --bench results \
-        --bench registry
+        --bench registry --bench adapters
 
 # Build the documentation
 doc: setup-host

@@ -19,6 +19,7 @@ mod command_settings;
 mod command_terminal;
 mod commands;
 mod concurrency;
+mod containment;
 mod contract;
 mod durability;
 mod embedding;

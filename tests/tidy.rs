@@ -16,7 +16,6 @@ const LONG: &[(&str, &str)] = &[
     ("host/cli/src/args.rs", "one declaration for each word of the command line"),
     ("host/cli/src/policy.rs", "each way to look at the rules, with its text"),
     ("host/runtime/src/permission/policy/mod.rs", "every check of a policy at load, beside what loads it"),
-    ("host/runtime/src/sandbox/capability/browser/page.rs", "one function for each thing that can be done in a tab"),
 ];
 
 /// Files that hold `unsafe` code, each with its reason.
@@ -72,7 +71,8 @@ const SPINE: &[&str] = &[
 ];
 
 /// Files that name programs of the machine, after which a tool may be called.
-const PROGRAMS: &[&str] = &["host/runtime/src/permission/target/command.rs"];
+const PROGRAMS: &[&str] =
+    &["host/runtime/src/permission/target/command.rs", "host/runtime/src/permission/target/git.rs"];
 
 struct Source {
     /// Relative to the project.

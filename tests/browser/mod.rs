@@ -4,6 +4,7 @@
 mod deadlines;
 mod downloads;
 mod lifetime;
+mod limits;
 mod outside;
 mod pages;
 
