@@ -17,6 +17,7 @@ mod showing;
 
 pub mod address;
 pub mod artifact;
+pub mod authority;
 pub mod browsing;
 pub mod call;
 pub mod config;

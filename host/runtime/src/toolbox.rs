@@ -11,6 +11,7 @@ use crate::permission::policy::Policies;
 use crate::registry::Registry;
 use crate::registry::admin::{self, ManifestText};
 use crate::sandbox::install::Installing;
+use crate::sandbox::values::{self, Functions};
 use crate::sandbox::{Offer, Sandbox};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -50,7 +51,9 @@ pub(crate) fn load(
             number += 1;
             watch(Installing { adapter: &plugin.adapter.name, number, of });
         }
-        faults.extend(load_adapter(config, sandbox, &plugin, &mut adapters));
+        let loaded = load_adapter(config, sandbox, &plugin, &mut adapters);
+        faults.extend(loaded.faults);
+        listed.extend(loaded.tools);
         reasons.extend(plugin.adapter.declared_reasons());
         let (offered, left_out) = offered(sandbox, &plugin);
         faults.extend(left_out);
@@ -116,25 +119,48 @@ fn offered(sandbox: &Sandbox, plugin: &Plugin) -> (Vec<ManifestText>, Vec<Fault>
     (manifests, faults)
 }
 
-fn load_adapter(config: &Config, sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> Vec<Fault> {
+/// What came of loading an adapter.
+#[derive(Default)]
+struct LoadedAdapter {
+    /// Tools that nobody wrote a manifest for: functions of a component by their types.
+    tools: Vec<ManifestText>,
+    faults: Vec<Fault>,
+}
+
+fn load_adapter(config: &Config, sandbox: &Sandbox, plugin: &Plugin, adapters: &mut Adapters) -> LoadedAdapter {
     let manifest = &plugin.adapter;
+    let mut loaded = LoadedAdapter::default();
     let capabilities: BTreeSet<String> = manifest.capabilities.iter().cloned().collect();
     if manifest.sandbox.profile == Profile::Process {
         let why = "it asks for the profile `process`, which this runtime does not have";
         adapters.insert_failed(&manifest.name, &manifest.names, why);
-        return vec![Fault::whole(&plugin.file, format!("the adapter `{}` cannot be used: {why}", manifest.name))];
+        let what = format!("the adapter `{}` cannot be used: {why}", manifest.name);
+        loaded.faults.push(Fault::whole(&plugin.file, what));
+        return loaded;
     }
-    let linked = match sandbox.install(&plugin.component, &capabilities) {
-        Ok(linked) => linked,
+    let installed = match &manifest.functions {
+        None => sandbox.install(&plugin.component, &capabilities).map(|linked| (linked, Functions::default())),
+        Some(_) => sandbox.install_functions(&plugin.component, &capabilities),
+    };
+    let (linked, functions) = match installed {
+        Ok(installed) => installed,
         Err(error) => {
             let why = error.to_string();
             adapters.insert_failed(&manifest.name, &manifest.names, &why);
-            return vec![Fault::whole(
-                &plugin.file,
-                format!("the component of adapter `{}` cannot be used: {why}", manifest.name),
-            )];
+            let what = format!("the component of adapter `{}` cannot be used: {why}", manifest.name);
+            loaded.faults.push(Fault::whole(&plugin.file, what));
+            return loaded;
         }
     };
+    if let Some(said) = &manifest.functions {
+        let (tools, missing) = values::tools(manifest, said, &functions.usable);
+        loaded.tools.extend(tools.into_iter().map(|tool| ManifestText {
+            file: plugin.file.clone(),
+            text: tool.to_string(),
+            built_in: None,
+        }));
+        loaded.faults.extend(missing.into_iter().map(|why| Fault::whole(&plugin.file, why)));
+    }
     let invokes = config.invoke.get(&manifest.name).filter(|_| capabilities.contains("invoke"));
     let adapter = Adapter {
         invokes: invokes.cloned().unwrap_or_default().into(),
@@ -148,5 +174,6 @@ fn load_adapter(config: &Config, sandbox: &Sandbox, plugin: &Plugin, adapters: &
     };
     let taken = adapters.insert(adapter, &manifest.names);
     let fault = |name: String| Fault::whole(&plugin.file, format!("another adapter is already called `{name}`"));
-    taken.into_iter().map(fault).collect()
+    loaded.faults.extend(taken.into_iter().map(fault));
+    loaded
 }
