@@ -11,6 +11,7 @@ const WORLD: &str = "
         include hermes:tool/file-tool@0.1.0;
         include hermes:tool/process-tool@0.1.0;
         include hermes:tool/http-tool@0.1.0;
+        include hermes:tool/invoking-tool@0.1.0;
     }
 ";
 

@@ -68,7 +68,7 @@ impl Embedder {
                         let args = told.map_err(&broken)?;
                         // As every crossing, it is recorded, or answered as it was recorded.
                         let crossing = (function.path(), args.to_string());
-                        let answered = match store.data_mut().tape.next::<String>(CROSSING, &crossing)? {
+                        let answered: Result<Value, Value> = match store.data_mut().tape.next::<String>(CROSSING, &crossing)? {
                             Some(kept) => serde_json::from_str(&kept)?,
                             None => {
                                 let answers = answers.ok_or_else(|| broken("is not answered".into()))?;
