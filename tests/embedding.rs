@@ -2,6 +2,12 @@
 
 use crate::support::block_on;
 use crate::support::house::House;
+use crate::support::user::binary;
+use hermes_runtime::authority::Authority;
+use hermes_runtime::call::Arguments;
+use hermes_runtime::config::Config;
+use hermes_runtime::{Call, Runtime};
+use serde_json::json;
 
 mod program {
     use hermes_runtime::config::{Access, Config};
@@ -35,4 +41,84 @@ fn twenty_lines_embed_the_runtime() {
     house.write("hello.txt", "hello");
     let text = block_on(program::main(house.root(), &house.path("plugins")));
     assert_eq!(text.unwrap(), "\"hello\"");
+}
+
+/// What an example of the library prints.
+fn printed(example: &str) -> String {
+    let program = binary().parent().unwrap().join("examples").join(example);
+    let output = std::process::Command::new(&program).output();
+    let output = output.unwrap_or_else(|error| panic!("`{}`: {error}; build the examples", program.display()));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[test]
+fn a_program_gives_components_an_authority_of_its_own() {
+    assert_eq!(printed("custom_capability"), "10 tea: true\n20 tea: false\n1 coffee: false\n");
+}
+
+#[test]
+fn a_program_decides_what_a_person_would_be_asked() {
+    let printed = printed("custom_approver");
+    for line in ["asked about add {\"a\":1,\"b\":2}", "1 + 2 = 3", "1000000 + 2: "] {
+        assert!(printed.contains(line), "nothing of `{line}` in\n{printed}");
+    }
+    assert!(printed.contains("too large"), "{printed}");
+}
+
+#[test]
+fn a_program_shows_how_far_a_call_has_come() {
+    let steps: String = (1..=3).map(|step| format!("{step} of 3: a step is done\n")).collect();
+    assert_eq!(printed("streaming"), steps + "3\n");
+}
+
+#[test]
+fn two_runtimes_of_one_process_know_nothing_of_each_other() {
+    let printed = printed("two_runtimes");
+    assert!(printed.starts_with("for clerks: 2\nfor visitors: ") && printed.contains("clerk"), "{printed}");
+}
+
+#[test]
+fn an_authority_is_got_by_who_asks_for_it_and_says_what_is_wrong_with_it() {
+    let wit = "package a:b@1.0.0; interface c { count: func(item: string) -> u32; }";
+    let house = House::empty();
+    let start = |authority: Authority| {
+        let config = house.config().authority(authority);
+        Runtime::start(config, &[], None).err().map(|error| error.to_string())
+    };
+    assert_eq!(start(Authority::new("own", wit)), None);
+    let answers = |name: &str, wit: &str, function: &str| {
+        start(Authority::new(name, wit).function(function, |_| Box::pin(async { Ok(json!(1)) })))
+    };
+    assert!(answers("own", wit, "cnt").unwrap().contains("has no function `cnt`"));
+    assert!(answers("files", wit, "count").unwrap().contains("there is one of this name already"));
+    assert!(answers("own", "no WIT", "count").is_some());
+    let resource = "package a:b@1.0.0; interface c { resource r; count: func(item: borrow<r>) -> u32; }";
+    assert!(answers("own", resource, "count").unwrap().contains("has a resource"));
+}
+
+/// An embedder's mistakes are errors, never panics.
+#[test]
+fn no_public_call_panics_on_bad_input() {
+    let house = House::empty();
+    let runtime = house.start(house.config());
+    block_on(async {
+        for tool in ["", " ", "\0", "a/../b", &"x".repeat(100_000)] {
+            for args in ["", "{", "null", "[1]", "{\"a\":1,\"a\":2}", &"[".repeat(100_000), "{\"\\ud800\":1e999}"] {
+                let call = Call { args: Arguments::Json(args.to_owned()), ..Call::new(tool, json!({})) };
+                assert!(runtime.call(call).await.envelope.error.is_some());
+            }
+        }
+        assert!(runtime.describe("none").await.is_none());
+    });
+    let nothing = std::collections::BTreeSet::new();
+    for bytes in [&b""[..], b"\0asm", b"\0asm\x0d\0\x01\0", b"(component", b"\xff\xfe", b"(module)"] {
+        let _ = hermes_runtime::sandbox::install::inspect(bytes, &nothing);
+        let _ = hermes_runtime::sandbox::values::functions_of(bytes);
+    }
+    for file in ["/nonexistent", "/dev/null", ""] {
+        let config = Config::new(file, file).plugin(file);
+        assert!(Runtime::start(config, &[], None).is_err());
+    }
 }

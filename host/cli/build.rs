@@ -22,30 +22,39 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     code.push(']');
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("plugins.rs"), code)?;
-    std::fs::write(out.join("template.rs"), template(&sources.join(".."), &components)?)?;
+    std::fs::write(out.join("templates.rs"), templates(&sources.join(".."), &components)?)?;
     Ok(())
 }
 
-/// The files of a new plugin: the template, the SDK, the contract, and what they are made of.
-fn template(project: &Path, components: &Path) -> Result<String, Box<dyn std::error::Error>> {
+/// The files of a new plugin, by language: the template and the contract, and for Rust the SDK with what it is made of.
+fn templates(project: &Path, components: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut code = String::from("&[\n");
-    let mut add = |from: &Path, to: &str| -> Result<(), Box<dyn std::error::Error>> {
-        println!("cargo:rerun-if-changed={}", from.display());
-        for file in files(from)? {
-            let name = file.strip_prefix(from)?.display().to_string();
-            let is_test = to == "sdk/rust" && name.starts_with("tests/");
-            if !is_test && name != "Cargo.lock" {
-                let name = if to.is_empty() { name } else { format!("{to}/{name}") };
-                writeln!(code, "    ({name:?}, include_bytes!({file:?})),")?;
+    let folder = project.join("sdk/templates");
+    for language in sorted(&folder)?.into_iter().filter(|path| path.is_dir() && !path.ends_with("any")) {
+        let name = language.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        writeln!(code, "    ({name:?}, &[")?;
+        let mut add = |from: &Path, to: &str| -> Result<(), Box<dyn std::error::Error>> {
+            println!("cargo:rerun-if-changed={}", from.display());
+            for file in files(from)? {
+                let name = file.strip_prefix(from)?.display().to_string();
+                let is_test = to == "sdk/rust" && name.starts_with("tests/");
+                if !is_test && name != "Cargo.lock" {
+                    let name = if to.is_empty() { name } else { format!("{to}/{name}") };
+                    writeln!(code, "        ({name:?}, include_bytes!({file:?})),")?;
+                }
+            }
+            Ok(())
+        };
+        add(&folder.join("any"), "")?;
+        add(&language, "")?;
+        add(&project.join("wit"), "wit")?;
+        if name == "rust" {
+            add(&project.join("sdk/rust"), "sdk/rust")?;
+            if components.join("vendor").is_dir() {
+                add(&components.join("vendor"), "vendor")?;
             }
         }
-        Ok(())
-    };
-    add(&project.join("sdk/templates/rust"), "")?;
-    add(&project.join("sdk/rust"), "sdk/rust")?;
-    add(&project.join("wit"), "wit")?;
-    if components.join("vendor").is_dir() {
-        add(&components.join("vendor"), "vendor")?;
+        writeln!(code, "    ]),")?;
     }
     code.push(']');
     Ok(code)

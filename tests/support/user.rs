@@ -189,9 +189,18 @@ impl User {
         let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
         let binary = binary().display().to_string();
         let words: Vec<String> = std::iter::once(binary.as_str()).chain(args.iter().copied()).map(quoted).collect();
+        talk(self.script(&words.join(" ")).spawn().unwrap(), dialogue, open)
+    }
+
+    /// Runs a line of the shell at a terminal of its own, in a folder.
+    pub(crate) fn typed(&self, line: &str, folder: &Path, dialogue: &[(&str, &str)]) -> Ended {
+        talk(self.script(line).current_dir(folder).spawn().unwrap(), dialogue, || {})
+    }
+
+    fn script(&self, line: &str) -> Command {
         let mut script = self.program("script");
-        script.args(["-qec", &words.join(" "), "/dev/null"]).env("TERM", "xterm").stdin(Stdio::piped());
-        talk(script.spawn().unwrap(), dialogue, open)
+        script.args(["-qec", line, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::piped());
+        script
     }
 }
 

@@ -81,6 +81,14 @@ fn show(inspection: &Inspection, declared: Option<&BTreeSet<String>>) {
     for (label, value) in rows {
         output::line(&printable_lines(&format!("{label:<10} {value}")));
     }
+    let functions = inspection.functions.iter().map(|path| ("function", path.clone()));
+    let left_out = inspection.left_out.iter().map(|(path, why)| ("no tool", format!("{path}: {why}")));
+    for (label, value) in functions.chain(left_out) {
+        output::line(&printable_lines(&format!("{label:<10} {value}")));
+    }
+    if !inspection.functions.is_empty() {
+        output::line("           (functions become tools by `[functions]` in adapter.toml)");
+    }
     if let Some(why) = &inspection.refused {
         output::line(&printable_lines(&format!("{:<10} {why}", "refused")));
     }

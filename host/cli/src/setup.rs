@@ -62,7 +62,10 @@ fn load_in(arguments: &Arguments, workspace: Result<PathBuf, String>, from: Orig
     let mut base = Config::new(&folders.state, &folders.cache);
     // Trust is kept in the user's own state folder, also when records are kept elsewhere.
     let own = [&folders.config, &folders.state, &folders.cache];
-    base.protected.extend(own.into_iter().cloned().chain(["/etc/hermes-dispatch".into()]));
+    base.protected.extend(own.into_iter().cloned().chain(["/etc/hermes-dispatch".into(), folders.plugins.clone()]));
+    if has_plugins(&folders.plugins) {
+        base = base.plugin(&folders.plugins);
+    }
     let own: Vec<PathBuf> = sources.iter().map(file_of).collect();
     base.protected.extend(own.clone());
     if let Ok(folder) = &workspace {
@@ -213,6 +216,12 @@ fn read(file: &Path, origin: fn(PathBuf) -> Origin) -> Result<Option<Source>, Fa
     }
 }
 
+/// Whether something was installed: a folder without a plugin would be a fault.
+fn has_plugins(folder: &Path) -> bool {
+    let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| entry.path().join("adapter.toml").is_file())
+}
+
 fn file_of(source: &Source) -> PathBuf {
     match &source.origin {
         Origin::User(file) | Origin::Project(file) | Origin::System(file) => file.clone(),
@@ -237,6 +246,8 @@ pub(crate) struct Folders {
     pub(crate) config: PathBuf,
     pub(crate) state: PathBuf,
     pub(crate) cache: PathBuf,
+    /// What `plugin install` put there, after a person said so at a terminal.
+    pub(crate) plugins: PathBuf,
 }
 
 impl Folders {
@@ -252,6 +263,7 @@ impl Folders {
             config: folder("XDG_CONFIG_HOME", ".config")?,
             state: folder("XDG_STATE_HOME", ".local/state")?,
             cache: folder("XDG_CACHE_HOME", ".cache")?,
+            plugins: folder("XDG_DATA_HOME", ".local/share")?.join("plugins"),
         })
     }
 }

@@ -2,6 +2,7 @@
 //! [`Config`]. Must not decide about calls.
 #![expect(clippy::disallowed_methods, reason = "the configuration knows where granted and protected places really are")]
 
+use crate::authority::Authority;
 pub use crate::browsing::BrowserSettings;
 use crate::browsing::WrittenBrowser;
 use crate::document::{self, Fault, Faults};
@@ -70,6 +71,9 @@ pub struct Config {
     pub browser: BrowserSettings,
     /// Host paths that no grant includes, whatever it says: state, configuration, plugins, keys.
     pub protected: BTreeSet<PathBuf>,
+    /// Capabilities that the embedding program adds.
+    #[serde(skip)]
+    pub authorities: Vec<Authority>,
 }
 
 /// A configuration file as written.
@@ -172,7 +176,14 @@ impl Config {
             mcp: McpSettings::default(),
             browser: BrowserSettings::default(),
             protected: BTreeSet::new(),
+            authorities: Vec::new(),
         }
+    }
+
+    /// With a capability of the embedding program's own.
+    pub fn authority(mut self, authority: Authority) -> Config {
+        self.authorities.push(authority);
+        self
     }
 
     /// The same with a program that compiles components and starts programs, one that calls

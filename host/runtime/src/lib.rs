@@ -19,6 +19,7 @@ mod showing;
 pub mod address;
 pub mod artifact;
 pub mod asking;
+pub mod authority;
 pub mod browsing;
 pub mod call;
 pub mod checking;

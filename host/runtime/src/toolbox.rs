@@ -13,7 +13,8 @@ use crate::registry::change::Difference;
 use crate::registry::pinned::{self, Accepted, AcceptedAdapter, Held, Lock, Then};
 use crate::registry::{Out, Registry};
 use crate::sandbox::install::Installing;
-use crate::sandbox::{Offer, Sandbox};
+use crate::sandbox::{Offer, Sandbox, component, values};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -79,6 +80,9 @@ pub(crate) fn load(reading: &Reading<'_>, watch: &mut dyn FnMut(Installing<'_>))
             watch(Installing { adapter: &plugin.adapter.name, number, of });
         }
         new.load_adapter(reading, &plugin, &lock);
+        let (functions, left_out) = function_tools(&plugin);
+        new.faults.extend(left_out);
+        listed.extend(functions);
         reasons.extend(plugin.adapter.declared_reasons());
         let (offered, left_out) = offered(sandbox, &plugin);
         new.faults.extend(left_out);
@@ -214,7 +218,14 @@ impl New {
             return failed(self, why.into(), format!("the adapter `{}` cannot be used: {why}", manifest.name));
         }
         // What cannot be used leaves the one before in service; `keep_what_cannot_be_read` puts it back.
-        let installed = match reading.sandbox.install(&plugin.component, &now.capabilities) {
+        let installed = match &manifest.functions {
+            None => reading.sandbox.install(&plugin.component, &now.capabilities),
+            Some(_) => {
+                let installed = reading.sandbox.install_functions(&plugin.component, &now.capabilities);
+                installed.map(|(installed, _)| installed)
+            }
+        };
+        let installed = match installed {
             Ok(installed) => installed,
             Err(error) => {
                 let why = error.to_string();
@@ -362,4 +373,16 @@ fn offered(sandbox: &Sandbox, plugin: &Plugin) -> (Vec<ManifestText>, Vec<Fault>
         faults.extend(left_out.into_iter().map(|why| Fault::whole(&plugin.file, why)));
     }
     (manifests, faults)
+}
+
+/// The tools that nobody wrote a manifest for: functions of a component by their types.
+fn function_tools(plugin: &Plugin) -> (Vec<ManifestText>, Vec<Fault>) {
+    let Some(said) = &plugin.adapter.functions else { return Default::default() };
+    // What cannot be read was said when it was loaded.
+    let Ok(binary) = component::binary(&plugin.component) else { return Default::default() };
+    let Ok(functions) = values::functions_of(&binary) else { return Default::default() };
+    let (tools, missing) = values::tools(&plugin.adapter, said, &functions.usable);
+    let manifest = |tool: Value| ManifestText { file: plugin.file.clone(), text: tool.to_string(), built_in: None };
+    let fault = |why| Fault::whole(&plugin.file, why);
+    (tools.into_iter().map(manifest).collect(), missing.into_iter().map(fault).collect())
 }

@@ -33,7 +33,7 @@ pub enum Level {
     message = "`{Self}` is nothing that the runtime hands to a tool",
     label = "an argument that is a reference is a capability",
     note = "an argument of the caller is owned: write `{Self}` without `&`",
-    note = "the runtime hands in `&Call`, `&Files`, `&Programs`, `&Http` and `&Secrets`"
+    note = "the runtime hands in `&Call`, `&Files`, `&Programs`, `&Http`, `&Secrets` and `&Tools`"
 )]
 pub trait Given {
     /// For one call.

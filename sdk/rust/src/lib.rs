@@ -32,7 +32,8 @@
 //!
 //! Compiled for `wasm32-wasip2`, the crate is a component that `hermes-dispatch` runs: a schema comes from the types and
 //! the documentation of the arguments, failures have kinds and reasons of their own, and what is not asked for is not
-//! there. An argument that is a reference is a capability, handed in: [`Files`], [`Programs`], [`Http`], [`Secrets`].
+//! there. An argument that is a reference is a capability, handed in: [`Files`], [`Programs`], [`Http`], [`Secrets`],
+//! [`Tools`].
 //!
 //! In a native test, [`native::World`] stands for the host.
 
@@ -70,6 +71,7 @@ mod programs;
 mod schema;
 mod secrets;
 mod tool;
+mod tools;
 
 #[doc(hidden)]
 pub mod __private;
@@ -88,3 +90,4 @@ pub use secrets::Secrets;
 pub use serde;
 pub use serde_json;
 pub use tool::Tool;
+pub use tools::{Reply, Tools};

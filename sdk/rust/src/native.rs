@@ -13,6 +13,8 @@ use crate::call::Level;
 use crate::failure::{Failure, Kind, Result};
 use crate::http::{Request, Response};
 use crate::programs::{Finished, Program};
+use crate::tools::Reply;
+use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -29,6 +31,10 @@ pub struct World {
     pub programs: BTreeMap<String, Finished>,
     /// Names of secrets.
     pub secrets: Vec<String>,
+    /// What other tools answer, by name.
+    pub tools: BTreeMap<String, Reply>,
+    /// Calls of other tools that were made.
+    pub called: Vec<(String, Value)>,
     /// Requests that were sent.
     pub requests: Vec<Request>,
     /// Programs that were run.
@@ -74,6 +80,13 @@ impl World {
         self
     }
 
+    /// With another tool that finds this whenever it is called.
+    pub fn tool(mut self, name: &str, data: impl Into<Value>) -> World {
+        let envelope = serde_json::json!({ "status": "ok", "data": data.into(), "metadata": {} });
+        self.tools.insert(name.to_owned(), Reply { code: 200, envelope });
+        self
+    }
+
     /// Runs something in this world; returns what came of it, and the world afterwards.
     pub fn run<T>(self, what: impl FnOnce() -> T) -> (T, World) {
         let before = WORLD.replace(self);
@@ -104,6 +117,15 @@ pub(crate) fn run(program: &Program) -> Result<Finished> {
         world.programs.get(&program.name).cloned().ok_or_else(|| {
             let message = format!("the test's world has no program `{}`", program.name);
             Failure::because("program_not_found", message)
+        })
+    })
+}
+
+pub(crate) fn call(tool: &str, args: Value) -> Result<Reply> {
+    note(|world| {
+        world.called.push((tool.to_owned(), args));
+        world.tools.get(tool).cloned().ok_or_else(|| {
+            Failure::new(Kind::Denied, format!("the test's world has no tool `{tool}`")).reason("not_granted")
         })
     })
 }

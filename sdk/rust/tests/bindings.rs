@@ -11,6 +11,7 @@ const WORLD: &str = "
         include hermes:tool/file-tool@0.1.0;
         include hermes:tool/process-tool@0.1.0;
         include hermes:tool/http-tool@0.1.0;
+        include hermes:tool/invoking-tool@0.1.0;
     }
 ";
 
@@ -45,4 +46,23 @@ fn bindings_are_those_of_the_contract() {
     }
     let kept = std::fs::read_to_string(&file).unwrap();
     assert!(kept == text, "the contract has changed; run `UPDATE=1 cargo test --test bindings` in sdk/rust");
+}
+
+/// The template in C has bindings of its own.
+#[test]
+fn bindings_for_c_are_those_of_the_contract() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_dir(here.join("../../wit")).unwrap();
+    let world = resolve.select_world(&[package], Some("file-tool")).unwrap();
+    let mut files = Files::default();
+    wit_bindgen_c::Opts::default().build().generate(&mut resolve, world, &mut files).unwrap();
+    // The object file with the types is left out: `plugin build` puts them in.
+    for (name, text) in files.iter().filter(|(name, _)| !name.ends_with(".o")) {
+        let file = here.join("../templates/c/bindings").join(name);
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&file, text).unwrap();
+        }
+        assert!(std::fs::read(&file).unwrap() == text, "{name}: the contract has changed; run with `UPDATE=1`");
+    }
 }

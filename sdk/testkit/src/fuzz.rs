@@ -1,11 +1,14 @@
 //! Which inputs break a component? Inputs are made from its schemas and run through all seven steps in a world that is
-//! not kind: an empty or a read-only workspace, a clock at its ends, little fuel. What must never happen is judged, the
-//! input that makes it happen is made small, and kept, so that the next run begins with it.
+//! not kind: a workspace that is empty, read-only or odd, a clock at its ends, little fuel and memory, other hosts that
+//! break off or never answer. What must never happen is judged, the input that makes it happen is made small, and kept,
+//! so that the next run begins with it.
 
 use crate::corpus::{keep, read_corpus};
-use crate::generate::{Manner, Random, arguments};
+use crate::generate::{Manner, Random, arguments, mix};
 use crate::plugin::Plugin;
-use crate::{Bench, NOW_MS, Setting, shrink};
+use crate::shrink;
+pub use crate::world::World;
+use crate::world::Worlds;
 use hermes_runtime::envelope::Envelope;
 use hermes_runtime::error::{Kind, Step};
 use serde::{Deserialize, Serialize};
@@ -57,24 +60,6 @@ impl Oracle {
     }
 }
 
-/// The world that an input runs in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum World {
-    /// Some files, readable and writable.
-    Kind,
-    /// Nothing in the workspace.
-    Empty,
-    /// A workspace that cannot be changed.
-    ReadOnly,
-    /// A clock at the beginning of its time, and other randomness.
-    Past,
-    /// A clock far ahead.
-    Future,
-}
-
-const WORLDS: [World; 5] = [World::Kind, World::Empty, World::ReadOnly, World::Past, World::Future];
-
 /// An input that makes something happen that must not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
@@ -106,8 +91,8 @@ pub struct Plan {
     pub corpus: Option<PathBuf>,
     /// Inputs that are tried after those: arguments of real calls, by tool.
     pub seeds: Vec<(String, Value)>,
-    /// Where compiled components are kept between runs.
-    pub cache: Option<PathBuf>,
+    /// Whether nothing is tried but the corpus and the seeds.
+    pub known_only: bool,
 }
 
 impl Default for Plan {
@@ -119,7 +104,7 @@ impl Default for Plan {
             seed: 1,
             corpus: None,
             seeds: Vec::new(),
-            cache: None,
+            known_only: false,
         }
     }
 }
@@ -133,8 +118,12 @@ pub struct Report {
     pub accepted: u64,
     /// What was found: at most one finding for each tool and oracle.
     pub findings: Vec<Finding>,
+    /// After how long each was made, before it was made small.
+    pub after: Vec<Duration>,
 }
 
+/// How long a find is made smaller.
+const SHRINKING: Duration = Duration::from_secs(5);
 /// How often an input is repeated to see whether something grows.
 const REPEATS: usize = 6;
 /// One input of so many is repeated.
@@ -145,24 +134,26 @@ const REPEAT_ONE_IN: u64 = 8;
 /// # Errors
 /// The plugin cannot be loaded, or the corpus not be read.
 pub fn fuzz(plugin: &Plugin, plan: &Plan) -> Result<Report, String> {
-    let end = Instant::now() + plan.time;
+    let started = Instant::now();
+    let end = started + plan.time;
     let tools = plugin.tools()?;
-    let mut tryer = Tryer::new(plugin, plan)?;
+    let mut tryer = Tryer::new(plugin);
     let mut report = Report::default();
     let kept = plan.corpus.as_deref().map(read_corpus).transpose()?.unwrap_or_default();
     let real = plan.seeds.iter().map(|(tool, args)| (tool.clone(), args.clone(), World::Kind));
-    let first: Vec<_> = kept.into_iter().map(|kept| (kept.tool, kept.args, kept.world)).chain(real).collect();
-    let mut first = first.into_iter();
+    let known: Vec<_> = kept.into_iter().map(|kept| (kept.tool, kept.args, kept.world)).chain(real).collect();
+    let mut known = known.into_iter();
     let mut random = Random::new(plan.seed);
     while Instant::now() < end && report.calls < plan.calls && report.findings.len() < plan.enough {
-        let (tool, args, world) = match first.next() {
-            Some(input) => input,
-            None => made(&tools, &mut random).ok_or("the plugin has no tool")?,
+        let (is_known, (tool, args, world)) = match known.next() {
+            Some(input) => (true, input),
+            None if plan.known_only => break,
+            None => (false, tryer.made(&tools, &plan.seeds, &mut random).ok_or("the plugin has no tool")?),
         };
         if !tools.iter().any(|(name, _)| *name == tool) {
             continue;
         }
-        let thorough = random.below(REPEAT_ONE_IN) == 0;
+        let thorough = is_known || random.below(REPEAT_ONE_IN) == 0;
         let (found, accepted) = tryer.judge(&tool, &args, world, thorough)?;
         report.calls = tryer.calls;
         report.accepted += u64::from(accepted);
@@ -170,6 +161,7 @@ pub fn fuzz(plugin: &Plugin, plan: &Plan) -> Result<Report, String> {
         if report.findings.iter().any(|known| known.tool == tool && known.oracle == oracle) {
             continue;
         }
+        report.after.push(started.elapsed());
         let finding = tryer.smallest(Finding { oracle, tool, args, world, what: String::new() }, end)?;
         if let Some(corpus) = &plan.corpus {
             keep(corpus, &finding)?;
@@ -197,52 +189,48 @@ pub fn assert_unbroken(plugin: impl AsRef<Path>, calls: u64, seed: u64) {
 /// # Errors
 /// The plugin cannot be loaded.
 pub fn replay(plugin: &Plugin, finding: &Finding) -> Result<Option<String>, String> {
-    let mut tryer = Tryer::new(plugin, &Plan::default())?;
+    let mut tryer = Tryer::new(plugin);
     let (found, _) = tryer.judge(&finding.tool, &finding.args, finding.world, true)?;
     Ok(found.filter(|(oracle, _)| *oracle == finding.oracle).map(|(_, what)| what))
 }
 
-fn made(tools: &[(String, Value)], random: &mut Random) -> Option<(String, Value, World)> {
-    let (tool, schema) = tools.get(random.below(tools.len() as u64) as usize)?;
-    let manner = match random.below(5) {
-        0 => Manner::NearlyValid,
-        1 | 2 => Manner::Valid,
-        _ => Manner::Hostile,
-    };
-    let world = WORLDS[random.below(2 * WORLDS.len() as u64) as usize % WORLDS.len()];
-    Some((tool.clone(), arguments(schema, manner, random), world))
-}
-
 /// Runs inputs, each on a workspace as it was at first.
 struct Tryer {
-    benches: Vec<(World, Bench)>,
+    worlds: Worlds,
     calls: u64,
 }
 
 impl Tryer {
-    fn new(plugin: &Plugin, plan: &Plan) -> Result<Tryer, String> {
-        let cache = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let folder = plan.cache.clone().unwrap_or_else(|| cache.path().to_owned());
-        let mut benches = Vec::new();
-        for world in WORLDS {
-            let setting = Setting::new(plugin.clone())?.cache(&folder);
-            let setting = match world {
-                World::Kind | World::Empty => setting,
-                World::ReadOnly => setting.read_only(),
-                World::Past => setting.now_ms(0).seed([0; 32]),
-                World::Future => setting.now_ms(NOW_MS + (500 * 365 * 24 * 3600 * 1000)),
-            };
-            benches.push((world, setting.start()?));
+    fn new(plugin: &Plugin) -> Tryer {
+        Tryer { worlds: Worlds::new(plugin), calls: 0 }
+    }
+
+    /// An input, for which a part may be taken from real ones.
+    fn made(
+        &self,
+        tools: &[(String, Value)],
+        seeds: &[(String, Value)],
+        random: &mut Random,
+    ) -> Option<(String, Value, World)> {
+        let (tool, schema) = tools.get(random.below(tools.len() as u64) as usize)?;
+        let manner = match random.below(5) {
+            0 => Manner::NearlyValid,
+            1 | 2 => Manner::Valid,
+            _ => Manner::Hostile,
+        };
+        let world = self.worlds.one(random);
+        let mut args = arguments(schema, manner, random, self.worlds.texts(world));
+        let real: Vec<&Value> = seeds.iter().filter(|(of, _)| of == tool).map(|(_, args)| args).collect();
+        if !real.is_empty() && random.below(3) == 0 {
+            let seed = real[random.below(real.len() as u64) as usize];
+            mix(&mut args, seed, random);
         }
-        Ok(Tryer { benches, calls: 0 })
+        Some((tool.clone(), args, world))
     }
 
     fn run(&mut self, tool: &str, args: &Value, world: World, fresh: bool) -> Result<Envelope, String> {
-        let (_, bench) = self.benches.iter().find(|(known, _)| *known == world).ok_or("no such world")?;
-        if fresh {
-            furnish(&bench.workspace(), world).map_err(|error| format!("the workspace cannot be made: {error}"))?;
-        }
         self.calls += 1;
+        let bench = self.worlds.bench(world, fresh)?;
         Ok(bench.quick(tool, args.clone()))
     }
 
@@ -256,11 +244,12 @@ impl Tryer {
     ) -> Result<(Option<(Oracle, String)>, bool), String> {
         let first = self.run(tool, args, world, true)?;
         let ran = first.error.as_ref().is_none_or(|error| error.step >= Step::Sandbox);
-        if let Some(found) = broken(&first, args) {
+        if let Some(found) = broken(&first, args).filter(|(oracle, _)| !world.explains(*oracle)) {
             return Ok((Some(found), ran));
         }
-        if !ran {
-            return Ok((None, false));
+        // What other hosts do is not the same twice, and what a limit cuts off is cut anywhere.
+        if !ran || world.differs() {
+            return Ok((None, ran));
         }
         let again = self.run(tool, args, world, true)?;
         if let Some(what) = difference(&first, &again) {
@@ -277,8 +266,7 @@ impl Tryer {
         let mut left = Vec::new();
         for repeat in 0..REPEATS {
             self.run(tool, args, world, repeat == 0)?;
-            let (_, bench) = self.benches.iter().find(|(known, _)| *known == world).ok_or("no such world")?;
-            left.push(entries(&bench.workspace()));
+            left.push(entries(&self.worlds.bench(world, false)?.workspace()));
         }
         let grows = left.windows(2).all(|pair| pair[1] > pair[0]);
         Ok(grows.then(|| format!("{REPEATS} equal calls leave {left:?} entries in the workspace")))
@@ -286,8 +274,8 @@ impl Tryer {
 
     /// A finding with the smallest arguments for which it still holds.
     fn smallest(&mut self, mut finding: Finding, end: Instant) -> Result<Finding, String> {
-        // Time is kept for making a find small even if it is made at the end.
-        let end = end.max(Instant::now() + Duration::from_secs(5));
+        // Time is kept for making a find small even if it is made at the end, and no find takes all of it.
+        let end = end.max(Instant::now() + SHRINKING).min(Instant::now() + 3 * SHRINKING);
         let thorough = finding.oracle == Oracle::Leak;
         let args = finding.args.clone();
         finding.args = shrink::smallest(args, |smaller| {
@@ -327,13 +315,11 @@ fn broken(envelope: &Envelope, args: &Value) -> Option<(Oracle, String)> {
         // What step 3 refuses never reached the component; a refusal by a capability did.
         Kind::Denied if error.step == Step::Sandbox && error.reason.as_deref() != Some("read_only") => {
             // A place or host that the arguments name was the caller's wish, not the component's.
-            let named = error
-                .message
-                .split('`')
-                .skip(1)
-                .step_by(2)
-                .any(|named| !named.is_empty() && args.to_string().contains(named));
-            if named {
+            let texts = texts_of(args);
+            let is_wish = |named: &str| {
+                texts.iter().any(|text| text.contains(named) || (!text.is_empty() && named.ends_with(text.as_str())))
+            };
+            if error.message.split('`').skip(1).step_by(2).any(|named| !named.is_empty() && is_wish(named)) {
                 return None;
             }
             Oracle::OutsideGrant
@@ -345,6 +331,16 @@ fn broken(envelope: &Envelope, args: &Value) -> Option<(Oracle, String)> {
     Some((oracle, format!("{error}{insides}")))
 }
 
+/// All texts in a value.
+fn texts_of(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(texts_of).collect(),
+        Value::Object(members) => members.values().flat_map(texts_of).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
 fn difference(first: &Envelope, again: &Envelope) -> Option<String> {
     let facts = |envelope: &Envelope| {
         let error = envelope.error.as_ref().map(|error| (error.kind, error.reason.clone(), error.message.clone()));
@@ -354,30 +350,11 @@ fn difference(first: &Envelope, again: &Envelope) -> Option<String> {
     (first != again).then(|| format!("first {first:?}, then {again:?}").chars().take(600).collect())
 }
 
-/// Makes the workspace what it is at first.
-fn furnish(folder: &Path, world: World) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() && !path.is_symlink() { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
-    }
-    if world == World::Empty {
-        return Ok(());
-    }
-    std::fs::create_dir(folder.join("sub"))?;
-    let bytes: Vec<u8> = (0..=255).collect();
-    let files: [(&str, &[u8]); 5] = [
-        ("a.txt", b"one\ntwo\nthree\n"),
-        ("empty", b""),
-        ("binary", &bytes),
-        ("sub/b.json", b"{\"n\": 1, \"list\": [1, 2.5, null, \"x\"]}"),
-        ("n\u{308}ame", "\u{feff}ünï\r\ncode".as_bytes()),
-    ];
-    files.into_iter().try_for_each(|(name, content)| std::fs::write(folder.join(name), content))
-}
-
+/// How much is in a folder. Links are not followed: a workspace may have ones that lead out of it.
 fn entries(folder: &Path) -> usize {
     let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    inside.map(|entry| 1 + if entry.path().is_dir() { entries(&entry.path()) } else { 0 }).sum()
+    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    inside.map(|entry| 1 + if is_folder(&entry) { entries(&entry.path()) } else { 0 }).sum()
 }
 
 impl std::fmt::Display for Finding {

@@ -43,9 +43,9 @@ pub enum Manner {
     NearlyValid,
 }
 
-/// Arguments for a schema.
-pub fn arguments(schema: &Value, manner: Manner, random: &mut Random) -> Value {
-    let mut maker = Maker { root: schema, random, hostile: manner == Manner::Hostile };
+/// Arguments for a schema. `texts` are some that mean something where they are used, such as URLs that can be reached.
+pub fn arguments(schema: &Value, manner: Manner, random: &mut Random, texts: &[String]) -> Value {
+    let mut maker = Maker { root: schema, random, texts, hostile: manner == Manner::Hostile };
     let mut value = maker.value(schema, 0);
     if !value.is_object() {
         value = json!({});
@@ -59,6 +59,7 @@ pub fn arguments(schema: &Value, manner: Manner, random: &mut Random) -> Value {
 struct Maker<'a> {
     root: &'a Value,
     random: &'a mut Random,
+    texts: &'a [String],
     hostile: bool,
 }
 
@@ -224,6 +225,7 @@ impl Maker<'_> {
                 let count = self.random.below(most.min(100_000) as u64 + 1) as usize;
                 unit.repeat(count)
             }
+            1 if !self.texts.is_empty() => self.random.pick(self.texts).cloned().unwrap_or_default(),
             0 | 1 => (0..self.random.below(12)).map(|_| char::from(b'a' + self.random.below(26) as u8)).collect(),
             _ => self.random.pick(TEXTS).copied().unwrap_or_default().to_owned(),
         };
@@ -260,6 +262,16 @@ impl Maker<'_> {
     }
 }
 
+/// Takes about half of the members from another value.
+pub(crate) fn mix(value: &mut Value, other: &Value, random: &mut Random) {
+    let (Some(value), Some(other)) = (value.as_object_mut(), other.as_object()) else { return };
+    for (key, member) in other {
+        if random.one_in(2) {
+            value.insert(key.clone(), member.clone());
+        }
+    }
+}
+
 /// Makes one thing wrong.
 fn spoil(value: &mut Value, random: &mut Random) {
     let Some(object) = value.as_object_mut() else { return };
@@ -289,7 +301,7 @@ mod tests {
         let schema = json!({ "type": "object", "required": ["a"], "properties": {
             "a": { "type": "string", "maxLength": 5 }, "n": { "type": "integer", "minimum": 1, "maximum": 9 },
         } });
-        let made = |seed| arguments(&schema, Manner::Hostile, &mut Random::new(seed));
+        let made = |seed| arguments(&schema, Manner::Hostile, &mut Random::new(seed), &[]);
         assert_eq!(made(1), made(1));
         let all: std::collections::BTreeSet<String> = (0..50).map(|seed| made(seed).to_string()).collect();
         assert!(all.len() > 20, "{all:?}");

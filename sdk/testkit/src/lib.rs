@@ -10,9 +10,13 @@
 //! assert!(called.envelope.metadata.usage.unwrap().host_calls < 10);
 //! ```
 //!
-//! A component runs on a workspace of its own, with a clock and randomness that are the same in every run; hosts are
-//! reached only where the test grants them, and programs not at all unless it names a launcher. [`fuzz`] looks for
-//! inputs that break it.
+//! A component runs on a workspace of its own, with a clock and randomness that are the same in every run. What it
+//! reaches beside that is scripted by the test and lies on this machine, behind the runtime's real capabilities:
+//! [`Setting::reply`] for other hosts and pages, [`Setting::program`] for programs, [`Setting::server_tool`] for a server
+//! of the Model Context Protocol. [`fuzz`] looks for inputs that break it.
+//!
+//! Components are compiled, and programs started, by a helper: the command `hermes-dispatch` from `PATH`, the one that
+//! `HERMES_DISPATCH` names, or that of [`use_helper`]. Compiled components are kept where the command keeps them.
 #![allow(clippy::disallowed_methods, reason = "a test kit makes folders for tests")]
 
 pub mod case;
@@ -20,20 +24,25 @@ pub mod corpus;
 pub mod fuzz;
 pub mod generate;
 pub mod plugin;
+pub mod scripted;
 mod shrink;
+mod world;
 
 use hermes_runtime::Runtime;
 use hermes_runtime::call::{Call as RuntimeCall, Caller, Fixed};
 use hermes_runtime::config::{Access, Config, Origin, Source};
 use hermes_runtime::envelope::Envelope;
 use hermes_runtime::injection::audit::Reader;
+use hermes_runtime::outbound::HttpGrant;
 use hermes_runtime::permission::approval::{Answer, Approver, Asking, Request};
 use hermes_runtime::record::{Record, RecordKind};
 
 use plugin::Plugin;
+use scripted::{Arrived, Elsewhere, Reply, Script};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tempfile::TempDir;
 
 /// The time that a component's clock shows at first: 2026-01-01 UTC, in milliseconds.
@@ -48,6 +57,8 @@ pub struct Setting {
     now_ms: u64,
     access: Access,
     cache: Option<PathBuf>,
+    script: Script,
+    programs: BTreeMap<String, String>,
 }
 
 /// A runtime with one plugin in a world of its own. Lifetime: the test.
@@ -57,6 +68,7 @@ pub struct Bench {
     role: String,
     fixed: Arc<Fixed>,
     folder: TempDir,
+    elsewhere: Option<Elsewhere>,
 }
 
 /// One call and all that is known of it.
@@ -96,8 +108,17 @@ impl Setting {
         let folder = tempfile::Builder::new().prefix("hermes-testkit-").tempdir().map_err(|error| error.to_string())?;
         std::fs::create_dir(folder.path().join("workspace")).map_err(|error| error.to_string())?;
         let (seed, now_ms) = ([7; 32], NOW_MS);
-        let settings = "[http]\npublic = false\n".to_owned();
-        Ok(Setting { plugin, folder, settings, seed, now_ms, access: Access::ReadWrite, cache: None })
+        Ok(Setting {
+            plugin,
+            folder,
+            settings: String::new(),
+            seed,
+            now_ms,
+            access: Access::ReadWrite,
+            cache: None,
+            script: Script::default(),
+            programs: BTreeMap::new(),
+        })
     }
 
     /// With a file in the workspace.
@@ -136,10 +157,77 @@ impl Setting {
         self
     }
 
-    /// With a folder for compiled components that outlives the test.
+    /// With another folder for compiled components.
     pub fn cache(mut self, folder: &Path) -> Setting {
         self.cache = Some(folder.to_owned());
         self
+    }
+
+    /// With an answer to a request for a path at [`Bench::origin`]. Several for the same one are given in turn, the last
+    /// one for ever. A browser gets its pages from there, too.
+    pub fn reply(mut self, method: &str, path: &str, reply: Reply) -> Setting {
+        self.script.reply(method, path, reply);
+        self
+    }
+
+    /// With an answer to every request that has none of its own.
+    pub fn otherwise(mut self, reply: Reply) -> Setting {
+        self.script.otherwise = Some(reply);
+        self
+    }
+
+    /// With a tool of a server of the Model Context Protocol, which is called `scripted`: the schema of its arguments and
+    /// the result of every call, as the protocol has it.
+    pub fn server_tool(mut self, name: &str, schema: Value, result: Value) -> Setting {
+        self.script.tool(name, schema, result);
+        self
+    }
+
+    /// With a program: a script with its first line, such as `#!/bin/sh`. It runs in the real sandbox, before any program
+    /// of the same name of this machine.
+    pub fn program(mut self, name: &str, script: &str) -> Setting {
+        self.programs.insert(name.to_owned(), script.to_owned());
+        self
+    }
+
+    /// What the world beside the workspace is: scripted programs and the server that stands for all others.
+    fn beside(&self, mut config: Config) -> Result<(Config, Vec<HttpGrant>, Option<Elsewhere>), String> {
+        let failed = |error: std::io::Error| error.to_string();
+        config.process.helper = helper();
+        if !self.programs.is_empty() {
+            use std::os::unix::fs::PermissionsExt;
+            let folder = self.folder.path().join("programs");
+            std::fs::create_dir_all(&folder).map_err(failed)?;
+            for (name, script) in &self.programs {
+                let file = folder.join(name);
+                std::fs::write(&file, script).map_err(failed)?;
+                std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).map_err(failed)?;
+            }
+            config.process.system.push(folder.clone());
+            config.process.path.push(folder);
+        }
+        if self.script.is_empty() {
+            return Ok((config, Vec::new(), None));
+        }
+        let elsewhere = Elsewhere::start(self.script.clone()).map_err(failed)?;
+        let address = elsewhere.address;
+        let mut settings = format!(
+            "[[http.grants]]\norigin = \"http://{address}\"\nprivate = true\n\
+             [browser]\nprivate_hosts = [\"{address}\"]\n"
+        );
+        if self.script.has_tools() {
+            let roles = serde_json::to_string(&[self.role()]).unwrap_or_default();
+            settings += &format!("[mcp.servers.scripted]\nurl = \"http://{address}/mcp\"\nroles = {roles}\n");
+        }
+        let source = Source { origin: Origin::User("the test kit".into()), text: settings, trusted: true };
+        let mut config = Config::load(config, &[source]).map_err(|faults| faults.to_string())?.config;
+        // The test's own settings say all about hosts, and what it scripted is granted besides.
+        let grants = std::mem::take(&mut config.http.grants);
+        Ok((config, grants, Some(elsewhere)))
+    }
+
+    fn role(&self) -> String {
+        self.plugin.role().unwrap_or_else(|| "tester".to_owned())
     }
 
     /// Starts it.
@@ -147,15 +235,19 @@ impl Setting {
     /// # Errors
     /// What is wrong with the plugin or the settings.
     pub fn start(self) -> Result<Bench, String> {
-        let role = self.plugin.role().unwrap_or_else(|| "tester".to_owned());
+        let role = self.role();
         let folder = self.plugin.put(&self.folder.path().join("plugin"))?;
-        let cache = self.cache.clone().unwrap_or_else(|| self.folder.path().join("cache"));
+        let cache = self.cache.clone().or_else(kept).unwrap_or_else(|| self.folder.path().join("cache"));
         let base = Config::new(self.folder.path().join("state"), cache)
             .grant(Config::WORKSPACE, self.folder.path().join("workspace"), self.access)
             .plugin(folder);
+        let (base, grants, elsewhere) = self.beside(base)?;
         let origin = Origin::User(self.folder.path().join("settings.toml"));
         let source = Source { origin, text: self.settings.clone(), trusted: true };
-        let config = Config::load(base, &[source]).map_err(|faults| faults.to_string())?.config;
+        let mut config = Config::load(base, &[source]).map_err(|faults| faults.to_string())?.config;
+        config.http.grants.extend(grants);
+        // A test reaches nothing beyond this machine unless it says so.
+        config.http.public.get_or_insert(false);
         let runtime = Runtime::start(config, &[], Some(Arc::new(Yes))).map_err(|error| error.to_string())?;
         let faults: Vec<String> = runtime.toolbox().faults.iter().map(ToString::to_string).collect();
         if !faults.is_empty() {
@@ -167,8 +259,34 @@ impl Setting {
             .enable_all()
             .build()
             .map_err(|error| error.to_string())?;
-        Ok(Bench { runtime, tokio, role, fixed, folder: self.folder })
+        Ok(Bench { runtime, tokio, role, fixed, folder: self.folder, elsewhere })
     }
+}
+
+/// What [`use_helper`] was told.
+static HELPER: OnceLock<PathBuf> = OnceLock::new();
+
+/// Names the program that compiles components and starts programs: one that calls `helper_main` first in its `main`.
+/// The first word counts, for the whole process.
+pub fn use_helper(program: impl Into<PathBuf>) {
+    let _ = HELPER.set(program.into());
+}
+
+/// The command, unless this program is a helper itself.
+fn helper() -> Option<PathBuf> {
+    if hermes_runtime::sandbox::is_helper() {
+        return None;
+    }
+    let named = HELPER.get().cloned().or_else(|| std::env::var_os("HERMES_DISPATCH").map(PathBuf::from));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&path).map(|folder| folder.join("hermes-dispatch"));
+    named.or_else(|| found.find(|program| program.is_file()))
+}
+
+/// Where the command keeps compiled components.
+fn kept() -> Option<PathBuf> {
+    let set = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    set.or_else(|| Some(std::env::home_dir()?.join(".cache"))).map(|folder| folder.join("hermes-dispatch"))
 }
 
 impl Bench {
@@ -180,6 +298,16 @@ impl Bench {
     /// The workspace's folder.
     pub fn workspace(&self) -> PathBuf {
         self.folder.path().join("workspace")
+    }
+
+    /// Where scripted answers are, such as `http://127.0.0.1:40001`; empty if there are none.
+    pub fn origin(&self) -> String {
+        self.elsewhere.as_ref().map(|elsewhere| format!("http://{}", elsewhere.address)).unwrap_or_default()
+    }
+
+    /// The requests that have arrived there.
+    pub fn requests(&self) -> Vec<Arrived> {
+        self.elsewhere.as_ref().map(Elsewhere::arrived).unwrap_or_default()
     }
 
     /// Makes a call in a role that the tool admits.

@@ -14,8 +14,13 @@ pub struct Plugin {
     /// The adapter's name.
     pub name: String,
     names: Vec<String>,
+    capabilities: Vec<String>,
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
+
+/// What is said of a component that knows nothing of the contract.
+const BY_TYPES: &str = "[functions]\nrequired_roles = [\"tester\"]\nprefix = \"\"\n\
+                        [sandbox.limits]\nfuel = 2000000000\nmemory_mb = 64\n";
 
 /// The adapter of a bare component.
 const BARE: &str = "component";
@@ -48,7 +53,8 @@ impl Plugin {
             let name = tool.file.file_name().unwrap_or_default();
             files.insert(Path::new("tools").join(name), tool.text.clone().into_bytes());
         }
-        Ok(Plugin { name: plugin.adapter.name.clone(), names: plugin.adapter.names.clone(), files })
+        let runtime::AdapterManifest { name, names, capabilities, .. } = plugin.adapter;
+        Ok(Plugin { name, names, capabilities, files })
     }
 
     /// A component alone: binary, or text.
@@ -57,20 +63,31 @@ impl Plugin {
     /// What is wrong with it.
     pub fn component(bytes: &[u8]) -> Result<Plugin, String> {
         let wrong = |error: hermes_runtime::sandbox::install::InstallError| error.to_string();
-        let found = imports(&contents(&binary(bytes).map_err(wrong)?).map_err(wrong)?).map_err(wrong)?;
+        let inside = contents(&binary(bytes).map_err(wrong)?).map_err(wrong)?;
+        let found = imports(&inside).map_err(wrong)?;
+        let knows_contract = inside.exports.iter().any(|name| name.starts_with("hermes:tool/tool-execution"));
         let mut capabilities: Vec<String> = found.capabilities.into_iter().collect();
         if found.wasi.iter().any(|import| import.starts_with("wasi:http/")) {
             capabilities.push("http".to_owned());
         }
-        let mut plugin = Plugin { name: BARE.to_owned(), names: Vec::new(), files: BTreeMap::new() };
         let list: Vec<String> = capabilities.iter().map(|name| format!("{name:?}")).collect();
         let manifest = format!(
             "name = \"{BARE}\"\nversion = \"0.0.0\"\ncomponent = \"component.wasm\"\nworld = \"hermes:tool/tool@0.1.0\"\n\
              capabilities = [{}]\n",
             list.join(", ")
         );
-        plugin.files.insert("adapter.toml".into(), manifest.into_bytes());
+        let mut plugin = Plugin { name: BARE.to_owned(), names: Vec::new(), capabilities, files: BTreeMap::new() };
         plugin.files.insert("component.wasm".into(), bytes.to_vec());
+        if !knows_contract {
+            // Its own functions are the tools, and their types the schemas.
+            let manifest = manifest + BY_TYPES;
+            plugin.files.insert("adapter.toml".into(), manifest.into_bytes());
+            return match plugin.tools()?.is_empty() {
+                false => Ok(plugin),
+                true => Err("the component exports no function that can be a tool".into()),
+            };
+        }
+        plugin.files.insert("adapter.toml".into(), manifest.into_bytes());
         let described = crate::Setting::new(plugin.clone())?.start()?.describe(BARE)?;
         for (index, tool) in described.tools.iter().enumerate() {
             let schema: Value = serde_json::from_str(&tool.input_schema)
@@ -101,14 +118,21 @@ impl Plugin {
         Ok(tools)
     }
 
+    /// The capabilities that it asks for.
+    pub fn capabilities(&self) -> &[String] {
+        &self.capabilities
+    }
+
     /// A role that the first tool admits.
     pub fn role(&self) -> Option<String> {
+        let adapter = self.files.get(Path::new("adapter.toml"))?;
+        let adapter: toml::Table = String::from_utf8_lossy(adapter).parse().ok()?;
+        if let Some(functions) = adapter.get("functions") {
+            return chosen(functions.get("required_roles")?.as_array()?);
+        }
         let (_, bytes) = self.files.iter().find(|(path, _)| path.starts_with("tools"))?;
         let manifest: toml::Table = String::from_utf8_lossy(bytes).parse().ok()?;
-        let roles = manifest.get("tool")?.get("permissions")?.get("required_roles")?.as_array()?;
-        let built_in = |role: &&str| !matches!(*role, "operator" | "guest");
-        let roles: Vec<&str> = roles.iter().filter_map(toml::Value::as_str).collect();
-        roles.iter().copied().find(built_in).or(roles.first().copied()).map(str::to_owned)
+        chosen(manifest.get("tool")?.get("permissions")?.get("required_roles")?.as_array()?)
     }
 
     /// Writes it into a folder.
@@ -122,6 +146,13 @@ impl Plugin {
         }
         Ok(folder.to_owned())
     }
+}
+
+/// One of some roles, if possible none of the runtime's own.
+fn chosen(roles: &[toml::Value]) -> Option<String> {
+    let built_in = |role: &&str| !matches!(*role, "operator" | "guest");
+    let roles: Vec<&str> = roles.iter().filter_map(toml::Value::as_str).collect();
+    roles.iter().copied().find(built_in).or(roles.first().copied()).map(str::to_owned)
 }
 
 /// A manifest for a tool of a bare component.

@@ -4,12 +4,13 @@
 use super::{cache, pack};
 use crate::args::Arguments;
 use crate::failure::Failure;
+use crate::output;
 use crate::person::Person;
+use crate::setup::Folders;
 use crate::terminal::printable_lines;
-use crate::{output, setup};
 use hermes_testkit::Setting;
 use hermes_testkit::plugin::Plugin;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(crate) fn run(arguments: &Arguments, plugin: &Path) -> Result<u8, Failure> {
     let parts = match plugin.is_dir() {
@@ -23,7 +24,10 @@ pub(crate) fn run(arguments: &Arguments, plugin: &Path) -> Result<u8, Failure> {
     Setting::new(read.clone())
         .and_then(|setting| setting.cache(&cache).start())
         .map_err(|why| Failure::usage(format!("the plugin cannot be loaded: {why}")))?;
-    let place = folder()?.join(&read.name);
+    if !super::new::is_name(&read.name) {
+        return Err(Failure::usage(format!("`{}` cannot be a folder's name", read.name.escape_default())));
+    }
+    let place = Folders::of_this_user()?.plugins.join(&read.name);
     let manifest = String::from_utf8_lossy(&parts["adapter.toml"]).into_owned();
     let tools: Vec<String> = read.tools().map_err(Failure::usage)?.into_iter().map(|(name, _)| name).collect();
     let question = printable_lines(&format!(
@@ -42,23 +46,8 @@ pub(crate) fn run(arguments: &Arguments, plugin: &Path) -> Result<u8, Failure> {
         std::fs::remove_dir_all(&place).map_err(|error| Failure::internal(error.to_string()))?;
     }
     write(&place, &parts)?;
-    output::line(&format!("installed {}", place.display()));
-    let known = setup::load(arguments)?.loaded.config.plugin_folders;
-    if !known.iter().any(|known| place.starts_with(known)) {
-        output::line(&format!(
-            "add this line to your configuration:\n  plugin_folders = [{:?}]",
-            place.parent().unwrap_or(&place)
-        ));
-    }
+    output::line(&format!("installed {}; its tools are in service", place.display()));
     Ok(0)
-}
-
-/// The user's folder of plugins, by the XDG rules.
-fn folder() -> Result<PathBuf, Failure> {
-    let set = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    set.or_else(|| Some(std::env::home_dir()?.join(".local/share")))
-        .map(|folder| folder.join("hermes-dispatch/plugins"))
-        .ok_or_else(|| Failure::usage("neither HOME nor XDG_DATA_HOME says where this user's files are"))
 }
 
 fn write(folder: &Path, parts: &std::collections::BTreeMap<String, Vec<u8>>) -> Result<(), Failure> {

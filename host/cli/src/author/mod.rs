@@ -1,9 +1,12 @@
 //! How does somebody write a plugin? Makes its folder, builds, tests and fuzzes it, packs and installs it.
 
 mod build;
+mod component;
 mod dev;
 mod fuzz;
 mod install;
+mod language;
+mod library;
 mod new;
 mod pack;
 mod test;
@@ -22,7 +25,7 @@ pub(crate) enum AuthorCommand {
         /// The folder, whose name becomes the plugin's
         folder: PathBuf,
         /// The language to write it in
-        #[arg(long, default_value = "rust", value_parser = ["rust"])]
+        #[arg(long, default_value = "rust", value_parser = clap::builder::PossibleValuesParser::new(language::Language::names()))]
         lang: String,
         /// A role that may call its tools, one of your configuration
         #[arg(long = "for", default_value = "operator", value_name = "ROLE")]
@@ -68,6 +71,9 @@ pub(crate) enum AuthorCommand {
         /// Only try what the corpus has
         #[arg(long)]
         replay: bool,
+        /// Stop after so many findings
+        #[arg(long, value_name = "NUMBER")]
+        enough: Option<usize>,
         /// Begin with the arguments of past calls in your journal
         #[arg(long)]
         recorded: bool,
@@ -101,22 +107,23 @@ fn seconds(text: &str) -> Result<std::time::Duration, String> {
 
 pub(crate) fn run(arguments: &Arguments, command: &AuthorCommand) -> Result<u8, Failure> {
     match command {
-        AuthorCommand::New { folder, role, .. } => new::run(folder, role),
+        AuthorCommand::New { folder, lang, role } => new::run(folder, lang, role),
         AuthorCommand::Build { folder } => build::run(folder).map(|_| 0),
         AuthorCommand::Dev { folder, call, once } => dev::run(folder, call.as_deref(), *once),
         AuthorCommand::Test { folder } => test::run(folder),
-        AuthorCommand::Fuzz { plugin, time, seed, corpus, replay, recorded } => {
+        AuthorCommand::Fuzz { plugin, time, seed, corpus, replay, enough, recorded } => {
             let plan = fuzz::Wanted {
                 time: *time,
                 seed: *seed,
                 corpus: corpus.as_deref(),
                 replay: *replay,
+                enough: *enough,
                 recorded: *recorded,
             };
             fuzz::run(arguments, plugin, &plan)
         }
         AuthorCommand::Pack { folder, to } => pack::run(folder, to.as_deref()).map(|_| 0),
-        AuthorCommand::Install { plugin } => install::run(arguments, plugin),
+        AuthorCommand::Install { plugin } => install::run(plugin),
     }
 }
 

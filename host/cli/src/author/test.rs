@@ -1,21 +1,19 @@
-//! Does a plugin do what its author says? Its own tests run natively, then the cases in `tests/*.toml` run through all
+//! Does a plugin do what its author says? Its own tests run natively, where its language has some, then the cases in `tests/*.toml` run through all
 //! seven steps on the component.
 
+use super::language::Language;
 use super::{build, cache, plugin_folder};
 use crate::failure::Failure;
 use crate::output;
 use hermes_testkit::{case, plugin::Plugin};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 pub(crate) fn run(folder: &Path) -> Result<u8, Failure> {
     let folder = plugin_folder(folder)?;
-    let own = Command::new("cargo").args(["test", "--offline", "--quiet"]).current_dir(&folder).status().map_err(
-        |error| Failure::unavailable(format!("cargo cannot be run: {error}; install Rust from https://rustup.rs")),
-    )?;
+    let own = Language::of(&folder)?.test(&folder)?;
     build::run(&folder)?;
     let failed = cases(&folder)?;
-    match own.success() && failed == 0 {
+    match own && failed == 0 {
         true => Ok(0),
         false => Ok(5),
     }

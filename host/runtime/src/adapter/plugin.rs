@@ -4,7 +4,7 @@
 
 use crate::document::{self, Fault, Faults};
 use crate::registry::admin::{self, ManifestText};
-use crate::registry::manifest::LimitsManifest;
+use crate::registry::manifest::{LimitsManifest, RiskLevel};
 use crate::registry::source;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -44,6 +44,31 @@ pub struct AdapterManifest {
     /// Where its component runs.
     #[serde(default)]
     pub sandbox: SandboxManifest,
+    /// Says that the component knows nothing of the contract, and that functions of its own become tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub functions: Option<FunctionsManifest>,
+}
+
+/// How the functions of a component become tools. Their types are the schema.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FunctionsManifest {
+    /// The roles that may call them. With none, no tool is made of a function: manifests in `tools/` name those that are.
+    #[serde(default)]
+    pub required_roles: Vec<String>,
+    /// How much can go wrong; low without it.
+    #[serde(default = "low")]
+    pub risk_level: RiskLevel,
+    /// Only these, by name or as `INTERFACE#NAME`; all without it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
+    /// What the tools' names begin with; the adapter's name and `_` without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+}
+
+fn low() -> RiskLevel {
+    RiskLevel::Low
 }
 
 /// Where a component runs, and what all calls of it may use up at most.

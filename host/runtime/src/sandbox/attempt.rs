@@ -116,10 +116,7 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         Err(error) => return Tried::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
     };
     let mut cpu = Duration::ZERO;
-    let running = async {
-        let instance = component.pre.instantiate_async(&mut store).await?;
-        instance.hermes_tool_tool_execution().call_execute(&mut store, &call).await
-    };
+    let running = component.entry.execute(&mut store, &call);
     let returned = within(bound.at, &late, OnCpu { running: std::pin::pin!(running), cpu: &mut cpu }).await;
     if let Ok(Ok(Ok(_))) = &returned {
         store.data_mut().tabs.keep();

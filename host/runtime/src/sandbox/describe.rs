@@ -51,23 +51,25 @@ impl Sandbox {
                 .log(format!("{error:#}"))
         };
         let mut store = attempt::store(self, reach, &limits, deadline, Surroundings::default()).map_err(broken)?;
-        let asking = async {
-            let instance = component.pre.instantiate_async(&mut store).await?;
-            instance.hermes_tool_tool_execution().call_describe(&mut store).await
-        };
-        let described = tokio::time::timeout_at(deadline.into(), asking).await;
-        let said = described
+        let described = tokio::time::timeout_at(deadline.into(), component.entry.describe(&mut store)).await;
+        described
             .map_err(|_| Error::new(Step::Sandbox, Kind::Timeout, "the component does not say what it is"))?
-            .map_err(broken)?;
+            .map_err(broken)
+    }
+}
+
+impl Description {
+    /// What a component said, no longer than anybody reads.
+    pub(super) fn of(said: super::bindings::exports::hermes::tool::tool_execution::Description) -> Description {
         let tool = |tool: super::wit::ToolDescription| ToolDescription {
             name: excerpt(&tool.name, 200),
             description: excerpt(&tool.description, 8192),
             input_schema: tool.input_schema,
         };
-        Ok(Description {
+        Description {
             name: excerpt(&said.name, 200),
             version: excerpt(&said.version, 200),
             tools: said.tools.into_iter().map(tool).collect(),
-        })
+        }
     }
 }

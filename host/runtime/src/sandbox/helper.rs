@@ -26,6 +26,11 @@ pub fn helper_main() {
     }
 }
 
+/// Whether this program has said that it can be the helper.
+pub fn is_helper() -> bool {
+    HELPER.get().is_some()
+}
+
 /// The helper: the one that the configuration names, or this program if it can be.
 pub(crate) fn named(configured: Option<&PathBuf>) -> Option<PathBuf> {
     configured.or_else(|| HELPER.get()).cloned()

@@ -3,9 +3,10 @@
 #![expect(clippy::disallowed_methods, reason = "compiled components are kept in a folder of their own")]
 
 use super::component::{self, Contents};
+use super::values::Functions;
 use crate::call::Digest;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -23,6 +24,8 @@ pub struct Installed {
 
 /// The namespace of capabilities. Everything else but `wasi:` is unknown.
 const OURS: &str = "hermes:tool/";
+/// What a component exports that knows the contract, without the version.
+const EXECUTION: &str = "hermes:tool/tool-execution";
 /// Interfaces that every component may import: they reach nothing but the call itself.
 const ALWAYS: &[&str] = &["types", "log", "progress"];
 
@@ -110,6 +113,12 @@ pub struct Inspection {
     pub empty: BTreeSet<String>,
     /// What it gets: asked for by the component and by its `adapter.toml`, and known to this runtime.
     pub granted: BTreeSet<String>,
+    /// Its own functions that can be tools, if it knows nothing of the contract.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<String>,
+    /// Its own functions that cannot, with the reasons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<(String, String)>,
     /// Why it cannot be used, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -121,13 +130,21 @@ pub struct Inspection {
 /// # Errors
 /// What is no component at all, or too large for one.
 pub fn inspect(bytes: &[u8], declared: &BTreeSet<String>) -> Result<Inspection, InstallError> {
-    let contents = component::contents(&component::binary(bytes)?)?;
+    let binary = component::binary(bytes)?;
+    let contents = component::contents(&binary)?;
+    let by_types = match contents.exports.iter().any(|name| name.starts_with(EXECUTION)) {
+        true => Functions::default(),
+        false => super::values::functions_of(&binary).unwrap_or_default(),
+    };
     let imports = imports(&contents).unwrap_or_default();
     let known = |name: &&String| declared.contains(*name) && super::capability::ALL.contains(&name.as_str());
     let granted = imports.capabilities.iter().filter(known).cloned().collect();
-    let refused = check(&contents, declared).err().map(|error| error.to_string());
+    let checked = if by_types.usable.is_empty() { check } else { check_imports };
+    let refused = checked(&contents, declared, &Own::new()).err().map(|error| error.to_string());
+    let functions = by_types.usable.iter().map(super::values::Function::path).collect();
+    let left_out = by_types.refused;
     let (asked, empty) = (imports.capabilities, imports.wasi);
-    Ok(Inspection { digest: Digest::of(bytes), contents, asked, empty, granted, refused })
+    Ok(Inspection { digest: Digest::of(bytes), contents, asked, empty, granted, functions, left_out, refused })
 }
 
 /// Where compiled components are kept. Lifetime: the runtime.
@@ -212,18 +229,29 @@ fn loaded(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
 }
 
 /// Checks that a component gets all that it imports and offers what the runtime calls.
-pub(crate) fn check(contents: &Contents, granted: &BTreeSet<String>) -> Result<(), InstallError> {
-    let imports = imports(contents)?;
-    if let Some(capability) = imports.capabilities.difference(granted).next() {
-        return Err(InstallError::Import {
-            import: format!("{OURS}{capability}@{CONTRACT}"),
-            why: format!("and `capabilities` in its adapter.toml does not ask for `{capability}`"),
-        });
-    }
+pub(crate) fn check(contents: &Contents, granted: &BTreeSet<String>, own: &Own<'_>) -> Result<(), InstallError> {
+    check_imports(contents, granted, own)?;
     let wanted = format!("{OURS}tool-execution@{CONTRACT}");
     match contents.exports.iter().any(|name| is_compatible(name, &wanted)) {
         true => Ok(()),
         false => Err(InstallError::Export { wanted: CONTRACT, found: other_version(&contents.exports) }),
+    }
+}
+
+/// Checks that a component gets all that it imports.
+pub(crate) fn check_imports(
+    contents: &Contents,
+    granted: &BTreeSet<String>,
+    own: &Own<'_>,
+) -> Result<(), InstallError> {
+    let imports = sorted(contents, own)?;
+    let interface = |capability: &String| own.iter().find(|(_, name)| *name == capability).map(|(path, _)| *path);
+    match imports.capabilities.difference(granted).next() {
+        None => Ok(()),
+        Some(capability) => Err(InstallError::Import {
+            import: interface(capability).map_or_else(|| format!("{OURS}{capability}@{CONTRACT}"), str::to_owned),
+            why: format!("and `capabilities` in its adapter.toml does not ask for `{capability}`"),
+        }),
     }
 }
 
@@ -232,6 +260,13 @@ pub(crate) fn check(contents: &Contents, granted: &BTreeSet<String>) -> Result<(
 /// # Errors
 /// An import that no capability of this runtime answers, by name.
 pub fn imports(contents: &Contents) -> Result<Imports, InstallError> {
+    sorted(contents, &Own::new())
+}
+
+/// The interfaces of an embedding program's capabilities, and their names.
+pub(crate) type Own<'a> = BTreeMap<&'a str, &'a str>;
+
+fn sorted(contents: &Contents, own: &Own<'_>) -> Result<Imports, InstallError> {
     let mut imports = Imports::default();
     let refused = |import: &str, why: String| InstallError::Import { import: import.to_owned(), why };
     if let Some(name) = contents.other_imports.iter().find(|name| !name.starts_with("wasi:")) {
@@ -248,6 +283,8 @@ pub fn imports(contents: &Contents) -> Result<Imports, InstallError> {
             if !ALWAYS.contains(&interface) {
                 imports.capabilities.insert(interface.to_owned());
             }
+        } else if let Some(capability) = own.get(name.as_str()) {
+            imports.capabilities.insert((*capability).to_owned());
         } else {
             return Err(refused(name, "which no capability of this runtime is".into()));
         }

@@ -8,6 +8,7 @@ mod compile;
 pub mod component;
 pub mod describe;
 mod engine;
+mod entry;
 mod failure;
 mod fixed;
 pub(crate) mod health;
@@ -19,6 +20,7 @@ mod rerun;
 mod retry;
 mod session;
 mod slots;
+pub mod values;
 
 use crate::adapter::Adapter;
 use crate::adapter::health::Attempt;
@@ -40,6 +42,7 @@ pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
 pub use built_in::answer;
 pub(crate) use capability::Offer;
 use capability::browser::{Browsers, Tabs};
+use capability::embedder::Embedder;
 use capability::files::{Files, Roots};
 use capability::invoke::Invokes;
 pub(crate) use capability::invoke::{Invocation, Invoker};
@@ -55,7 +58,8 @@ use capability::process::{Machine, Programs};
 use capability::wasi::Wasi;
 use compile::Compiler;
 pub use engine::settings;
-pub use helper::helper_main;
+use entry::Entry;
+pub use helper::{helper_main, is_helper};
 use install::{Cache, InstallError, Installed};
 use limits::{Limits, Meter};
 pub use rerun::Rerun;
@@ -64,6 +68,7 @@ use slots::Slots;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, RwLock, Weak};
 use std::time::{Duration, Instant};
+use values::{Function, Functions};
 use wasmtime::component::{Component, Linker};
 
 /// How long the trial start of a component may take at install.
@@ -85,6 +90,7 @@ pub struct Sandbox {
     servers: Arc<Servers>,
     browsers: Arc<Browsers>,
     own: Arc<Own>,
+    embedder: Embedder,
     ceiling: Ceiling,
     /// From which the seeds of calls follow.
     seeds: [u8; 32],
@@ -95,7 +101,7 @@ pub struct Sandbox {
 
 /// A component that can be started. Lifetime: the adapter.
 pub(crate) struct Ready {
-    pre: EveryPre<State>,
+    entry: Entry,
     capabilities: BTreeSet<String>,
     /// Core instances that it is made of.
     instances: u64,
@@ -309,6 +315,7 @@ impl Sandbox {
             servers,
             browsers,
             own,
+            embedder: Embedder::of(&config.authorities)?,
             ceiling,
             seeds: fixed::fresh_seed().map_err(|error| format!("the system has no random numbers: {error}"))?,
             recorded: config.result.recorded().saturating_mul(2),
@@ -319,14 +326,39 @@ impl Sandbox {
     /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new, which takes a
     /// process of its own and may take its time. It can be run as long as what is returned is there.
     pub fn install(&self, bytes: &[u8], granted: &BTreeSet<String>) -> Result<Installed, InstallError> {
+        self.install_as(bytes, granted, None)
+    }
+
+    /// The same for a component that knows nothing of the contract: its own functions are called.
+    pub fn install_functions(
+        &self,
+        bytes: &[u8],
+        granted: &BTreeSet<String>,
+    ) -> Result<(Installed, Functions), InstallError> {
+        let functions = values::functions_of(&component::binary(bytes)?).map_err(InstallError::Invalid)?;
+        let installed = self.install_as(bytes, granted, Some(functions.usable.clone()))?;
+        Ok((installed, functions))
+    }
+
+    fn install_as(
+        &self,
+        bytes: &[u8],
+        granted: &BTreeSet<String>,
+        functions: Option<Vec<Function>>,
+    ) -> Result<Installed, InstallError> {
         let digest = Digest::of(bytes);
-        if let Some(unknown) = granted.iter().find(|name| !capability::ALL.contains(&name.as_str())) {
-            let why = format!("and the capabilities of this runtime are {}", capability::ALL.join(", "));
+        let known: Vec<&str> = capability::ALL.iter().copied().chain(self.embedder.names()).collect();
+        if let Some(unknown) = granted.iter().find(|name| !known.contains(&name.as_str())) {
+            let why = format!("and the capabilities of this runtime are {}", known.join(", "));
             return Err(InstallError::Import { import: unknown.clone(), why });
         }
         let binary = component::binary(bytes)?;
         let contents = component::contents(&binary)?;
-        install::check(&contents, granted)?;
+        let own = self.embedder.interfaces();
+        match &functions {
+            None => install::check(&contents, granted, &own)?,
+            Some(_) => install::check_imports(&contents, granted, &own)?,
+        }
         if contents.instances > engine::INSTANCES.into() {
             let (what, count, limit) = ("instances", contents.instances, engine::INSTANCES.into());
             return Err(InstallError::TooLarge { what, count, limit });
@@ -335,16 +367,26 @@ impl Sandbox {
         let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
         let mut linker = Linker::new(&self.ticking.engine);
         capability::link(&mut linker, granted).map_err(invalid)?;
-        let pre = linker.instantiate_pre(&component).and_then(EveryPre::new).map_err(invalid)?;
-        self.check_types(&pre)?;
+        self.embedder.link(&mut linker, granted).map_err(invalid)?;
+        let pre = linker.instantiate_pre(&component).map_err(invalid)?;
+        let kind = if functions.is_some() { "functions" } else { "" };
+        let entry = match functions {
+            Some(functions) => Entry::Functions(pre, functions),
+            None => {
+                let pre = EveryPre::new(pre).map_err(invalid)?;
+                self.check_types(&pre)?;
+                Entry::Contract(pre)
+            }
+        };
         let mut ready = self.ready.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         let names = granted.iter().map(|name| name.as_bytes());
-        let linked = Digest::of_parts(std::iter::once(digest.bytes().as_slice()).chain(names));
+        let parts = std::iter::once(digest.bytes().as_slice()).chain(names);
+        let linked = Digest::of_parts(parts.chain((!kind.is_empty()).then_some(kind.as_bytes())));
         let instances = contents.instances;
         if let Some(alive) = ready.get(&linked).and_then(Weak::upgrade) {
             return Ok(Installed { linked, alive });
         }
-        let alive = Arc::new(Ready { pre, capabilities: granted.clone(), instances });
+        let alive = Arc::new(Ready { entry, capabilities: granted.clone(), instances });
         ready.insert(linked, Arc::downgrade(&alive));
         Ok(Installed { linked, alive })
     }

@@ -56,10 +56,7 @@ impl Sandbox {
         let surroundings = Surroundings { progress: None, clock, seed, tape: Tape::play(entries) };
         let mut store = attempt::store(self, self.no_reach(deadline), &limits, deadline, surroundings)
             .map_err(|error| internal(format!("{error:#}")))?;
-        let running = async {
-            let instance = component.pre.instantiate_async(&mut store).await?;
-            instance.hermes_tool_tool_execution().call_execute(&mut store, &call).await
-        };
+        let running = component.entry.execute(&mut store, &call);
         let returned = tokio::time::timeout_at(deadline.into(), running).await;
         let raw = attempt::raw(&returned).or_else(|| {
             let Ok(Err(trap)) = &returned else { return None };

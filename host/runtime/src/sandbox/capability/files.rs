@@ -61,6 +61,11 @@ impl Files {
         Files { roots, writable, over: Arc::default() }
     }
 
+    /// Whether the call may change anything.
+    pub(crate) fn writable(&self) -> bool {
+        self.writable
+    }
+
     /// Runs what may block on a thread that may. Dropping the future leaves the thread to end on its own, counted.
     async fn blocking<T: Send + 'static>(
         &self,

@@ -6,6 +6,7 @@ pub(crate) mod browser;
 #[cfg(not(all(feature = "browser", target_os = "linux")))]
 #[path = "no_browser.rs"]
 pub(crate) mod browser;
+pub(crate) mod embedder;
 pub(crate) mod files;
 #[cfg(feature = "http")]
 pub(crate) mod http;

@@ -1,0 +1,211 @@
+//! Does the fuzzer find what it is there for? Plugins with one planted fault each, of different kinds; and one without.
+
+use crate::support::house::component;
+use crate::support::user::User;
+use hermes_testkit::fuzz::{Finding, Oracle, Plan, Report, fuzz, replay};
+use hermes_testkit::plugin::Plugin;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+/// Most calls for one fault; a time would fail on a busy machine.
+const CALLS: u64 = 5000;
+
+/// A plugin with one tool of the faulty guest.
+struct Planted {
+    tool: &'static str,
+    oracle: Oracle,
+    inputs: &'static str,
+    outputs: &'static str,
+    limits: &'static str,
+}
+
+const WIDE: &str = "fuel = 20000000000, memory_mb = 64";
+
+/// All faults with what the manifests of their tools say.
+fn planted() -> Vec<Planted> {
+    let planted = |tool, oracle, inputs, outputs, limits| Planted { tool, oracle, inputs, outputs, limits };
+    let text = |most: u32| match most {
+        1000 => "text = { type = 'string', maxLength = 1000 }",
+        _ => "text = { type = 'string', maxLength = 100000 }",
+    };
+    vec![
+        planted(
+            "trap",
+            Oracle::Trap,
+            "text = { type = 'string', maxLength = 1000 }, most = { type = 'integer', minimum = 0, maximum = 100 }",
+            "start = { type = 'string' }",
+            WIDE,
+        ),
+        planted(
+            "hang",
+            Oracle::Hang,
+            "end = { type = 'integer', minimum = 0, maximum = 1000 }, step = { type = 'integer', minimum = 0, maximum = 1000 }",
+            "steps = { type = 'integer' }",
+            WIDE,
+        ),
+        planted(
+            "fuel",
+            Oracle::Fuel,
+            text(100_000),
+            "again = { type = 'integer' }",
+            "fuel = 100000000, memory_mb = 64",
+        ),
+        planted(
+            "memory",
+            Oracle::Memory,
+            "width = { type = 'integer', minimum = 1, maximum = 60000 }, height = { type = 'integer', minimum = 1, maximum = 60000 }",
+            "fields = { type = 'integer' }",
+            WIDE,
+        ),
+        planted("stack", Oracle::Stack, text(100_000), "depth = { type = 'integer' }", WIDE),
+        planted(
+            "output",
+            Oracle::Output,
+            "numbers = { type = 'array', maxItems = 100, items = { type = 'number' } }",
+            "mean = { type = 'number' }",
+            WIDE,
+        ),
+        planted(
+            "outside_grant",
+            Oracle::OutsideGrant,
+            "name = { type = 'string', maxLength = 100 }",
+            "set = { type = 'string' }",
+            WIDE,
+        ),
+        planted(
+            "nondeterminism",
+            Oracle::Nondeterminism,
+            "names = { type = 'array', minItems = 1, maxItems = 100, items = { type = 'string' } }",
+            "place = { type = 'integer' }",
+            WIDE,
+        ),
+        planted("leak", Oracle::Leak, text(1000), "lines = { type = 'array' }", WIDE),
+    ]
+}
+
+impl Planted {
+    /// Writes the plugin into a folder.
+    fn put(&self, folder: &Path) {
+        std::fs::create_dir_all(folder.join("tools")).unwrap();
+        std::fs::copy(component("faulty"), folder.join("faulty.wasm")).unwrap();
+        let adapter = format!(
+            "name = \"{}\"\nversion = \"0.1.0\"\ncomponent = \"faulty.wasm\"\nworld = \"hermes:tool/file-tool@0.1.0\"\n\
+             capabilities = [\"files\"]\n",
+            self.tool.replace('_', "-")
+        );
+        std::fs::write(folder.join("adapter.toml"), adapter).unwrap();
+        let Planted { tool, inputs, outputs, limits, .. } = self;
+        let properties: toml::Table = toml::from_str(&format!("all = {{ {inputs} }}")).unwrap();
+        let names: Vec<String> = properties["all"].as_table().unwrap().keys().map(|name| format!("'{name}'")).collect();
+        let required = names.join(", ");
+        let manifest = format!(
+            "[tool]\nname = \"{tool}\"\nversion = \"0.1.0\"\ndescription = \"A tool with a fault\"\ntimeout_ms = 300\n\
+             limits = {{ {limits} }}\n\
+             input_schema = {{ type = 'object', required = [{required}], additionalProperties = false, properties = {{ {inputs} }} }}\n\
+             output_schema = {{ type = 'object', properties = {{ {outputs} }} }}\n\
+             [tool.permissions]\nrequired_roles = [\"tester\"]\nrisk_level = \"low\"\n\
+             [tool.effect]\nkind = \"write\"\nidempotent = true\nopen_world = false\n\
+             [tool.backend]\ntype = \"custom\"\nadapter = \"{}\"\n",
+            tool.replace('_', "-")
+        );
+        std::fs::write(folder.join("tools/tool.toml"), manifest).unwrap();
+    }
+
+    fn plugin(&self) -> Plugin {
+        let folder = tempfile::tempdir().unwrap();
+        self.put(folder.path());
+        Plugin::read(folder.path()).unwrap()
+    }
+}
+
+fn look(plugin: &Plugin, seed: u64) -> Report {
+    let hour = Duration::from_secs(3600);
+    fuzz(plugin, &Plan { calls: CALLS, enough: 1, seed, time: hour, ..Plan::default() }).unwrap()
+}
+
+/// Components are compiled by the helper of the tests.
+fn set_up() {
+    hermes_testkit::use_helper(env!("CARGO_BIN_EXE_hermes-test-helper"));
+}
+
+#[test]
+fn every_planted_fault_is_found_made_small_and_seen_again() {
+    set_up();
+    for fault in planted() {
+        let plugin = fault.plugin();
+        let report = look(&plugin, 1);
+        let [finding] = report.findings.as_slice() else {
+            panic!("`{}` was not found in {} calls", fault.tool, report.calls)
+        };
+        assert_eq!(finding.oracle, fault.oracle, "{finding}");
+        // What may be left is what the fault is about.
+        let length = finding.args.to_string().len();
+        let most = if matches!(fault.oracle, Oracle::Fuel | Oracle::Stack) { 100_100 } else { 100 };
+        assert!(length <= most, "{length} bytes: {finding}");
+        assert!(replay(&plugin, finding).unwrap().is_some(), "{finding}");
+        // Without the fault's input it is no finding.
+        let harmless = Finding { args: harmless(&plugin), ..finding.clone() };
+        assert!(fault.oracle == Oracle::Nondeterminism || replay(&plugin, &harmless).unwrap().is_none(), "{harmless}");
+    }
+}
+
+/// Arguments that meet none of the faults.
+fn harmless(plugin: &Plugin) -> Value {
+    let (_, schema) = plugin.tools().unwrap().remove(0);
+    let value = |property: &Value| match property["type"].as_str() {
+        Some("string") => json!("abc"),
+        Some("array") if property["items"]["type"] == "number" => json!([1.5]),
+        Some("array") => json!(["a"]),
+        _ => json!(3),
+    };
+    let properties = schema["properties"].as_object().unwrap();
+    properties.iter().map(|(name, property)| (name.clone(), value(property))).collect::<serde_json::Map<_, _>>().into()
+}
+
+#[test]
+fn a_seed_makes_a_run_what_it_was() {
+    set_up();
+    let fault = planted().remove(0);
+    let (first, again) = (look(&fault.plugin(), 5), look(&fault.plugin(), 5));
+    assert_eq!((first.calls, &first.findings[0].args), (again.calls, &again.findings[0].args));
+}
+
+#[test]
+fn a_tool_without_a_fault_gives_no_finding_and_its_neighbours_do() {
+    set_up();
+    let plugin = Plugin::component(&std::fs::read(component("faulty")).unwrap()).unwrap();
+    assert_eq!(plugin.tools().unwrap().len(), 10);
+    let hour = Duration::from_secs(3600);
+    let report = fuzz(&plugin, &Plan { calls: 1500, time: hour, ..Plan::default() }).unwrap();
+    let of_sound: Vec<&Finding> = report.findings.iter().filter(|finding| finding.tool == "sound").collect();
+    assert!(of_sound.is_empty(), "{}", of_sound[0]);
+    assert!(report.findings.len() >= 4, "{:?}", report.findings);
+    assert!(report.accepted * 2 > report.calls / 2, "{} of {}", report.accepted, report.calls);
+}
+
+#[test]
+fn the_command_shows_a_finding_keeps_it_and_sees_it_again() {
+    let user = User::new();
+    let fault = planted().remove(0);
+    fault.put(&user.path("workspace/trap"));
+    // A component alone is enough, too.
+    std::fs::copy(component("faulty"), user.path("workspace/faulty.wasm")).unwrap();
+    let ended =
+        user.run(&["plugin", "fuzz", "faulty.wasm", "--time", "10m", "--enough", "1", "--output", "text"]).exits(5);
+    assert!(ended.out.contains("found after"), "{}", ended.out);
+
+    let fuzz = ["plugin", "fuzz", "trap", "--output", "text"];
+    let ended = user.run(&[&fuzz[..], &["--time", "10m", "--enough", "1"]].concat()).exits(5);
+    for word in ["trap: tool `trap`", "input: {", "kept in", "--replay", "#[test]", "fn trap_has_no_trap()", "replay("]
+    {
+        assert!(ended.out.contains(word), "nothing of `{word}` in\n{}", ended.out);
+    }
+    let kept: Vec<_> = std::fs::read_dir(user.path("workspace/trap/fuzz")).unwrap().flatten().collect();
+    assert_eq!(kept.len(), 1);
+    user.run(&[&fuzz[..], &["--replay"]].concat()).exits(5);
+    // Once nothing is kept, nothing is tried.
+    std::fs::remove_file(kept[0].path()).unwrap();
+    let ended = user.run(&[&fuzz[..], &["--replay"]].concat()).exits(0);
+    assert!(ended.out.contains("findings: 0"), "{}", ended.out);
+}

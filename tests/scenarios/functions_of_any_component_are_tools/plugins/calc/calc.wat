@@ -1,0 +1,35 @@
+;; A component that knows nothing of the runtime: numbers, a text and a result of its own.
+(component
+  (core module $m
+    (memory (export "memory") 1)
+    (global $free (mut i32) (i32.const 1024))
+    (func (export "realloc") (param i32 i32 i32 i32) (result i32)
+      (global.get $free)
+      (global.set $free (i32.add (global.get $free) (i32.and (i32.add (local.get 3) (i32.const 15)) (i32.const -8)))))
+    (data (i32.const 64) "division by zero")
+    (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
+    (func (export "divide") (param i32 i32) (result i32)
+      (if (i32.eqz (local.get 1))
+        (then
+          (i32.store8 (i32.const 16) (i32.const 1))
+          (i32.store (i32.const 20) (i32.const 64))
+          (i32.store (i32.const 24) (i32.const 16)))
+        (else
+          (i32.store8 (i32.const 16) (i32.const 0))
+          (i32.store (i32.const 20) (i32.div_s (local.get 0) (local.get 1)))))
+      (i32.const 16))
+    ;; A point with its name, moved to the right.
+    (func (export "move") (param i32 i32 i32 i32 i32) (result i32)
+      (i32.store (i32.const 32) (local.get 0))
+      (i32.store (i32.const 36) (local.get 1))
+      (i32.store (i32.const 40) (i32.add (local.get 2) (select (local.get 4) (i32.const 1) (local.get 3))))
+      (i32.const 32)))
+  (core instance $i (instantiate $m))
+  (func $add (param "a" s32) (param "b" s32) (result s32) (canon lift (core func $i "add")))
+  (func $divide (param "a" s32) (param "b" s32) (result (result s32 (error string)))
+    (canon lift (core func $i "divide") (memory (core memory $i "memory"))))
+  (func $move (param "point" (tuple string s32)) (param "by" (option s32)) (result (tuple string s32))
+    (canon lift (core func $i "move") (memory (core memory $i "memory")) (realloc (core func $i "realloc"))))
+  (instance $numbers (export "add" (func $add)) (export "divide" (func $divide)))
+  (export "test:calc/numbers@1.0.0" (instance $numbers))
+  (export "move" (func $move)))
