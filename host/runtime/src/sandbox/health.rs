@@ -1,8 +1,9 @@
 //! Can a backend be asked now? The component says so, with no more authority than a call that only reads, within the time
 //! of the check. Must not know what follows from it.
 
-use super::attempt::{self, Reach};
+use super::attempt::{self, Reach, Surroundings};
 use super::capability::files::Files;
+use super::capability::invoke::Invokes;
 use super::capability::outbound;
 use super::capability::process::Programs;
 use super::limits::Limits;
@@ -11,6 +12,7 @@ use crate::call::Digest;
 use crate::document::excerpt;
 use crate::registry::manifest::LimitsManifest;
 use crate::registry::running::Backend;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What a check found.
@@ -31,7 +33,7 @@ impl Sandbox {
         let limits = Limits::of(&LimitsManifest::default(), Some(time), &self.ceiling);
         let deadline = Instant::now() + limits.timeout;
         // Calls that wait for a place come first; a machine that is busy is not sick.
-        let Ok(_slot) = self.slots.take(deadline).await else { return Checked::Unknown };
+        let Ok(_slot) = self.slots.take(deadline, false).await else { return Checked::Unknown };
         let _tick = self.ticking.hold();
         let (machine, roots) = (self.machine.clone(), self.roots.clone());
         let programs = Programs::new(machine, roots.clone(), false, false, deadline);
@@ -42,15 +44,13 @@ impl Sandbox {
             http: outbound::nothing(),
             #[cfg(feature = "mcp")]
             reached: self.servers.reached(backend, "{}", deadline),
+            invokes: Invokes::new(Arc::default(), None, deadline),
         };
         #[cfg(not(feature = "mcp"))]
         let _ = backend;
-        let Ok(mut store) = attempt::store(self, reach, &limits, deadline, None, None) else { return Checked::Unknown };
-        let asking = async {
-            let instance = component.pre.instantiate_async(&mut store).await?;
-            instance.hermes_tool_tool_execution().call_check_health(&mut store).await
-        };
-        match tokio::time::timeout_at(deadline.into(), asking).await {
+        let store = attempt::store(self, reach, &limits, deadline, Surroundings::default());
+        let Ok(mut store) = store else { return Checked::Unknown };
+        match tokio::time::timeout_at(deadline.into(), component.entry.check_health(&mut store)).await {
             Ok(Ok(Ok(()))) => Checked::Passed,
             Ok(Ok(Err(error))) => Checked::Failed(excerpt(&error.message, 400)),
             Ok(Err(error)) if failure::is_no_room(&error) => Checked::Unknown,
