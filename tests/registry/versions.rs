@@ -41,7 +41,7 @@ fn a_call_names_the_version_that_it_means() {
     assert_eq!(wrong["error"]["message"], "`new` is no requirement of a version such as `^2`");
     user.run(&["call", "nobody@^1"]).exits(5);
     let records = user.run(&["audit", "list"]).exits(0).json();
-    let versions: Vec<&Value> = records.as_array().unwrap().iter().map(|record| &record["version"]).collect();
+    let versions: Vec<&Value> = records.as_array().unwrap().iter().map(|record| &record["record"]["version"]).collect();
     assert_eq!(versions[..3], [&json!("2.1.0"), &json!("2.1.0"), &json!("1.4.0")], "{records:#}");
 }
 

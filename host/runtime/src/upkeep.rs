@@ -93,10 +93,11 @@ async fn forever(kept: Kept) {
     let mut folders = Folders::default();
     let (mut revision, mut looked) = (None, None::<Instant>);
     loop {
-        let toolbox = kept.shelf.get();
+        // Asked before the toolbox is taken: one that comes in between is planned for in the next round.
         let now = *kept.shelf.revision().borrow();
         if revision != Some(now) {
             revision = Some(now);
+            let toolbox = kept.shelf.get();
             checks.plan(&toolbox, Instant::now());
             note_seen(&kept, &toolbox).await;
         }
