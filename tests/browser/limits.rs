@@ -57,6 +57,7 @@ fn a_session_has_no_more_tabs_than_it_may() {
         ok(&runtime, "browser_close", json!({ "tab": 2 })).await;
         fails(&runtime, "browser_snapshot", json!({ "tab": 2 }), 502, "no_such_tab").await;
         fails(&runtime, "browser_navigate", json!({ "tab": 2, "url": server.url("/") }), 502, "no_such_tab").await;
+        let shown = ok(&runtime, "browser_snapshot", json!({ "tab": 1 })).await;
         let again = ok(&runtime, "browser_click", json!({ "ref": reference(&shown, "\"Open\""), "tab": 1 })).await;
         let other = again["new_tabs"][0].clone();
         let leave = ok(&runtime, "browser_snapshot", json!({ "tab": other })).await;
