@@ -68,16 +68,17 @@ impl Embedder {
                         let args = told.map_err(&broken)?;
                         // As every crossing, it is recorded, or answered as it was recorded.
                         let crossing = (function.path(), args.to_string());
-                        let answered: Result<Value, Value> = match store.data_mut().tape.next::<String>(CROSSING, &crossing)? {
-                            Some(kept) => serde_json::from_str(&kept)?,
-                            None => {
-                                let answers = answers.ok_or_else(|| broken("is not answered".into()))?;
-                                let writable = store.data_mut().files.writable();
-                                let answered = answers(Asked { args, writable }).await;
-                                store.data_mut().tape.keep(CROSSING, &serde_json::to_string(&answered)?)?;
-                                answered
-                            }
-                        };
+                        let answered: Result<Value, Value> =
+                            match store.data_mut().tape.next::<String>(CROSSING, &crossing)? {
+                                Some(kept) => serde_json::from_str(&kept)?,
+                                None => {
+                                    let answers = answers.ok_or_else(|| broken("is not answered".into()))?;
+                                    let writable = store.data_mut().files.writable();
+                                    let answered = answers(Asked { args, writable }).await;
+                                    store.data_mut().tape.keep(CROSSING, &serde_json::to_string(&answered)?)?;
+                                    answered
+                                }
+                            };
                         let value = returned(function.result.as_ref(), answered).map_err(broken)?;
                         if let (Some(place), Some(value)) = (results.first_mut(), value) {
                             *place = value;
