@@ -45,7 +45,7 @@ fn fuel(#[arg(max_length = 100_000)] text: String) -> Value {
 ///
 /// The fault: it makes them to count them, however many there are.
 #[tool]
-fn memory(#[arg(min = 1, max = 60_000)] width: u32, #[arg(min = 1, max = 60_000)] height: u32) -> Value {
+fn memory(#[arg(min = 1, max = 40_000)] width: u32, #[arg(min = 1, max = 40_000)] height: u32) -> Value {
     let fields = std::hint::black_box(vec![0_u8; width as usize * height as usize]);
     json!({ "fields": fields.len() })
 }
@@ -56,8 +56,9 @@ fn memory(#[arg(min = 1, max = 60_000)] width: u32, #[arg(min = 1, max = 60_000)
 #[tool]
 fn stack(#[arg(max_length = 100_000)] text: String) -> Value {
     fn depth(rest: &[u8]) -> usize {
-        match std::hint::black_box(rest) {
-            [b'(', rest @ ..] => 1 + depth(rest),
+        match rest {
+            // Nothing makes a loop of it.
+            [b'(', rest @ ..] => 1 + std::hint::black_box(depth(std::hint::black_box(rest))),
             _ => 0,
         }
     }
