@@ -123,7 +123,7 @@ pub struct Report {
 }
 
 /// How long a find is made smaller.
-const SHRINKING: Duration = Duration::from_secs(5);
+const SHRINKING: Duration = Duration::from_secs(2);
 /// How often an input is repeated to see whether something grows.
 const REPEATS: usize = 6;
 /// One input of so many is repeated.

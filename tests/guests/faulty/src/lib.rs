@@ -102,13 +102,14 @@ fn nondeterminism(#[arg(min_items = 1, max_items = 100)] names: Vec<String>, cal
 ///
 /// The fault: for more than one line it takes a file, and leaves it there.
 #[tool]
-fn leak(#[arg(max_length = 1000)] text: String, files: &Files, call: &Call) -> Result<Value> {
+fn leak(#[arg(max_length = 1000)] text: String, files: &Files, call: &Call) -> Value {
     let mut lines: Vec<&str> = text.lines().collect();
     if lines.len() > 1 {
-        files.write(&format!("/workspace/sort-{}", call.id), text.as_bytes(), &Expectation::Any)?;
+        // Where nothing can be written, it does without.
+        drop(files.write(&format!("/workspace/sort-{}", call.id), text.as_bytes(), &Expectation::Any));
     }
     lines.sort_unstable();
-    Ok(json!({ "lines": lines }))
+    json!({ "lines": lines })
 }
 
 /// Do the same without a fault.
