@@ -54,7 +54,7 @@ fn planted() -> Vec<Planted> {
         planted(
             "memory",
             Oracle::Memory,
-            "width = { type = 'integer', minimum = 1, maximum = 60000 }, height = { type = 'integer', minimum = 1, maximum = 60000 }",
+            "width = { type = 'integer', minimum = 1, maximum = 40000 }, height = { type = 'integer', minimum = 1, maximum = 40000 }",
             "fields = { type = 'integer' }",
             WIDE,
         ),
@@ -96,11 +96,13 @@ impl Planted {
         );
         std::fs::write(folder.join("adapter.toml"), adapter).unwrap();
         let Planted { tool, inputs, outputs, limits, .. } = self;
+        // What never ends is waited for; anything else has time enough on a busy machine.
+        let timeout = if self.oracle == Oracle::Hang { 1000 } else { 30_000 };
         let properties: toml::Table = toml::from_str(&format!("all = {{ {inputs} }}")).unwrap();
         let names: Vec<String> = properties["all"].as_table().unwrap().keys().map(|name| format!("'{name}'")).collect();
         let required = names.join(", ");
         let manifest = format!(
-            "[tool]\nname = \"{tool}\"\nversion = \"0.1.0\"\ndescription = \"A tool with a fault\"\ntimeout_ms = 300\n\
+            "[tool]\nname = \"{tool}\"\nversion = \"0.1.0\"\ndescription = \"A tool with a fault\"\ntimeout_ms = {timeout}\n\
              limits = {{ {limits} }}\n\
              input_schema = {{ type = 'object', required = [{required}], additionalProperties = false, properties = {{ {inputs} }} }}\n\
              output_schema = {{ type = 'object', properties = {{ {outputs} }} }}\n\

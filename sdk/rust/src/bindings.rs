@@ -2680,6 +2680,272 @@ pub mod hermes {
                 }
             }
         }
+        /// Calls of other tools.
+        ///
+        /// Each goes through all seven steps as a call of the same caller in the same role and circumstances, and leaves a record
+        /// of its own that names the call within which it was made. It reaches the tools that configuration grants the adapter by
+        /// name, and of those the ones that its caller may use. Its time ends before that of the call around it; all calls within
+        /// one share its number of calls and its fuel. Where a person has to be asked, the answer is 202 at once.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod invoke {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Json = super::super::super::hermes::tool::types::Json;
+            /// Why no call was made.
+            #[repr(u8)]
+            #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+            pub enum Reason {
+                /// Configuration does not grant this adapter that tool.
+                NotGranted,
+                /// Too many calls are within each other.
+                TooDeep,
+                /// The call around has made as many as it may.
+                TooMany,
+                /// The time of the call around is over.
+                TimedOut,
+            }
+            impl ::core::fmt::Debug for Reason {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    match self {
+                        Reason::NotGranted => {
+                            f.debug_tuple("Reason::NotGranted").finish()
+                        }
+                        Reason::TooDeep => f.debug_tuple("Reason::TooDeep").finish(),
+                        Reason::TooMany => f.debug_tuple("Reason::TooMany").finish(),
+                        Reason::TimedOut => f.debug_tuple("Reason::TimedOut").finish(),
+                    }
+                }
+            }
+            impl Reason {
+                #[doc(hidden)]
+                pub unsafe fn _lift(val: u8) -> Reason {
+                    if !cfg!(debug_assertions) {
+                        return unsafe { ::core::mem::transmute(val) };
+                    }
+                    match val {
+                        0 => Reason::NotGranted,
+                        1 => Reason::TooDeep,
+                        2 => Reason::TooMany,
+                        3 => Reason::TimedOut,
+                        _ => panic!("invalid enum discriminant"),
+                    }
+                }
+            }
+            /// A failure: its reason and one sentence that names the tool.
+            #[derive(Clone, PartialEq)]
+            pub struct Failure {
+                /// For the component to decide on.
+                pub reason: Reason,
+                /// For the caller to read.
+                pub message: _rt::String,
+            }
+            impl ::core::fmt::Debug for Failure {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Failure")
+                        .field("reason", &self.reason)
+                        .field("message", &self.message)
+                        .finish()
+                }
+            }
+            impl ::core::fmt::Display for Failure {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    write!(f, "{:?}", self)
+                }
+            }
+            impl ::core::error::Error for Failure {}
+            /// What another tool answered.
+            #[derive(Clone, PartialEq)]
+            pub struct Answer {
+                /// 200, or the code of its error.
+                pub code: u16,
+                /// The object `{status, data, metadata, error}`, as an agent would get it.
+                pub envelope: Json,
+            }
+            impl ::core::fmt::Debug for Answer {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Answer")
+                        .field("code", &self.code)
+                        .field("envelope", &self.envelope)
+                        .finish()
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// The names of the tools that can be called, sorted.
+            #[allow(async_fn_in_trait)]
+            pub fn granted() -> _rt::Vec<_rt::String> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 2
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "hermes:tool/invoke@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "granted"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = *ptr0.add(0).cast::<*mut u8>();
+                    let l3 = *ptr0
+                        .add(::core::mem::size_of::<*const u8>())
+                        .cast::<usize>();
+                    let base7 = l2;
+                    let len7 = l3;
+                    let mut result7 = _rt::Vec::with_capacity(len7);
+                    for i in 0..len7 {
+                        let base = base7
+                            .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                        let e7 = {
+                            let l4 = *base.add(0).cast::<*mut u8>();
+                            let l5 = *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len6 = l5;
+                            let bytes6 = _rt::Vec::from_raw_parts(l4.cast(), len6, len6);
+                            _rt::string_lift(bytes6)
+                        };
+                        result7.push(e7);
+                    }
+                    _rt::cabi_dealloc(
+                        base7,
+                        len7 * (2 * ::core::mem::size_of::<*const u8>()),
+                        ::core::mem::size_of::<*const u8>(),
+                    );
+                    let result8 = result7;
+                    result8
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Calls a tool with a JSON object as its arguments and waits for the answer. A refusal is an answer, too.
+            #[allow(async_fn_in_trait)]
+            pub fn call(
+                tool: &str,
+                args: &str,
+            ) -> ::core::result::Result<Answer, Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 4 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 4
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = tool;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let vec1 = args;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "hermes:tool/invoke@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "call"]
+                        fn wit_import3(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import3(ptr0.cast_mut(), len0, ptr1.cast_mut(), len1, ptr2);
+                    let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+                    let result13 = match l4 {
+                        0 => {
+                            let e = {
+                                let l5 = i32::from(
+                                    *ptr2.add(::core::mem::size_of::<*const u8>()).cast::<u16>(),
+                                );
+                                let l6 = *ptr2
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l7 = *ptr2
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len8 = l7;
+                                let bytes8 = _rt::Vec::from_raw_parts(
+                                    l6.cast(),
+                                    len8,
+                                    len8,
+                                );
+                                Answer {
+                                    code: l5 as u16,
+                                    envelope: _rt::string_lift(bytes8),
+                                }
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l9 = i32::from(
+                                    *ptr2.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                let l10 = *ptr2
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l11 = *ptr2
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len12 = l11;
+                                let bytes12 = _rt::Vec::from_raw_parts(
+                                    l10.cast(),
+                                    len12,
+                                    len12,
+                                );
+                                Failure {
+                                    reason: Reason::_lift(l9 as u8),
+                                    message: _rt::string_lift(bytes12),
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result13
+                }
+            }
+        }
     }
 }
 #[rustfmt::skip]
@@ -4558,10 +4824,10 @@ macro_rules! __export_sdk_impl {
         (link_section =
         "component-type:wit-bindgen:0.61.1:hermes:sdk:sdk:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 2829] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 3056] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x93\x15\x01A\x02\x01\
-A\x13\x01B1\x01m\x0c\x09not-found\x12path-out-of-bounds\x09read-only\x11permissi\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf6\x16\x01A\x02\x01\
+A\x16\x01B1\x01m\x0c\x09not-found\x12path-out-of-bounds\x09read-only\x11permissi\
 on-denied\x12not-a-regular-file\x0fnot-a-directory\x0eis-a-directory\x0ealready-\
 exists\x07changed\x09too-large\x08no-space\x02io\x04\0\x06reason\x03\0\0\x01r\x02\
 \x06reason\x01\x07messages\x04\0\x07failure\x03\0\x02\x01r\x02\x04names\x08writa\
@@ -4616,15 +4882,20 @@ t\x12\x03err\x12\x04\0\x05ended\x03\0\x13\x01q\x02\x06output\x01\x0e\0\x05ended\
 cess@0.1.0\x05\x05\x01B\x08\x01m\x02\x09not-found\x0bunavailable\x04\0\x06reason\
 \x03\0\0\x01ps\x01@\0\0\x02\x04\0\x05names\x01\x03\x01j\x01s\x01\x01\x01@\x01\x04\
 names\0\x04\x04\0\x06handle\x01\x05\x03\0\x19hermes:tool/secrets@0.1.0\x05\x06\x02\
-\x03\0\x02\x04call\x02\x03\0\x02\x06output\x02\x03\0\x02\x05error\x02\x03\0\x02\x0b\
-description\x01B\x10\x02\x03\x02\x01\x07\x04\0\x04call\x03\0\0\x02\x03\x02\x01\x08\
-\x04\0\x06output\x03\0\x02\x02\x03\x02\x01\x09\x04\0\x05error\x03\0\x04\x02\x03\x02\
-\x01\x0a\x04\0\x0bdescription\x03\0\x06\x01@\0\0\x07\x04\0\x08describe\x01\x08\x01\
-j\x01\x03\x01\x05\x01@\x01\x04call\x01\0\x09\x04\0\x07execute\x01\x0a\x01j\0\x01\
-\x05\x01@\0\0\x0b\x04\0\x0ccheck-health\x01\x0c\x04\0\x20hermes:tool/tool-execut\
-ion@0.1.0\x05\x0b\x04\0\x0ehermes:sdk/sdk\x04\0\x0b\x09\x01\0\x03sdk\x03\0\0\0G\x09\
-producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rus\
-t\x060.61.1";
+\x03\0\x02\x04json\x01B\x0e\x02\x03\x02\x01\x07\x04\0\x04json\x03\0\0\x01m\x04\x0b\
+not-granted\x08too-deep\x08too-many\x09timed-out\x04\0\x06reason\x03\0\x02\x01r\x02\
+\x06reason\x03\x07messages\x04\0\x07failure\x03\0\x04\x01r\x02\x04code{\x08envel\
+ope\x01\x04\0\x06answer\x03\0\x06\x01ps\x01@\0\0\x08\x04\0\x07granted\x01\x09\x01\
+j\x01\x07\x01\x05\x01@\x02\x04tools\x04args\x01\0\x0a\x04\0\x04call\x01\x0b\x03\0\
+\x18hermes:tool/invoke@0.1.0\x05\x08\x02\x03\0\x02\x04call\x02\x03\0\x02\x06outp\
+ut\x02\x03\0\x02\x05error\x02\x03\0\x02\x0bdescription\x01B\x10\x02\x03\x02\x01\x09\
+\x04\0\x04call\x03\0\0\x02\x03\x02\x01\x0a\x04\0\x06output\x03\0\x02\x02\x03\x02\
+\x01\x0b\x04\0\x05error\x03\0\x04\x02\x03\x02\x01\x0c\x04\0\x0bdescription\x03\0\
+\x06\x01@\0\0\x07\x04\0\x08describe\x01\x08\x01j\x01\x03\x01\x05\x01@\x01\x04cal\
+l\x01\0\x09\x04\0\x07execute\x01\x0a\x01j\0\x01\x05\x01@\0\0\x0b\x04\0\x0ccheck-\
+health\x01\x0c\x04\0\x20hermes:tool/tool-execution@0.1.0\x05\x0d\x04\0\x0ehermes\
+:sdk/sdk\x04\0\x0b\x09\x01\0\x03sdk\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\
+\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -4637,9 +4908,9 @@ pub use __export_sdk_impl as export;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2663] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xcd\x13\x01A\x02\x01\
-A\x0d\x01B1\x01m\x0c\x09not-found\x12path-out-of-bounds\x09read-only\x11permissi\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2890] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xb0\x15\x01A\x02\x01\
+A\x10\x01B1\x01m\x0c\x09not-found\x12path-out-of-bounds\x09read-only\x11permissi\
 on-denied\x12not-a-regular-file\x0fnot-a-directory\x0eis-a-directory\x0ealready-\
 exists\x07changed\x09too-large\x08no-space\x02io\x04\0\x06reason\x03\0\0\x01r\x02\
 \x06reason\x01\x07messages\x04\0\x07failure\x03\0\x02\x01r\x02\x04names\x08writa\
@@ -4693,10 +4964,16 @@ t\x12\x03err\x12\x04\0\x05ended\x03\0\x13\x01q\x02\x06output\x01\x0e\0\x05ended\
 \x1d\x01j\0\x01\x03\x01@\0\0\x1e\x04\0\x05ready\x01\x1f\x03\0\x19hermes:tool/pro\
 cess@0.1.0\x05\x05\x01B\x08\x01m\x02\x09not-found\x0bunavailable\x04\0\x06reason\
 \x03\0\0\x01ps\x01@\0\0\x02\x04\0\x05names\x01\x03\x01j\x01s\x01\x01\x01@\x01\x04\
-names\0\x04\x04\0\x06handle\x01\x05\x03\0\x19hermes:tool/secrets@0.1.0\x05\x06\x04\
-\0.hermes:sdk/sdk-with-all-of-its-exports-removed\x04\0\x0b)\x01\0#sdk-with-all-\
-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-co\
-mponent\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+names\0\x04\x04\0\x06handle\x01\x05\x03\0\x19hermes:tool/secrets@0.1.0\x05\x06\x02\
+\x03\0\x02\x04json\x01B\x0e\x02\x03\x02\x01\x07\x04\0\x04json\x03\0\0\x01m\x04\x0b\
+not-granted\x08too-deep\x08too-many\x09timed-out\x04\0\x06reason\x03\0\x02\x01r\x02\
+\x06reason\x03\x07messages\x04\0\x07failure\x03\0\x04\x01r\x02\x04code{\x08envel\
+ope\x01\x04\0\x06answer\x03\0\x06\x01ps\x01@\0\0\x08\x04\0\x07granted\x01\x09\x01\
+j\x01\x07\x01\x05\x01@\x02\x04tools\x04args\x01\0\x0a\x04\0\x04call\x01\x0b\x03\0\
+\x18hermes:tool/invoke@0.1.0\x05\x08\x04\0.hermes:sdk/sdk-with-all-of-its-export\
+s-removed\x04\0\x0b)\x01\0#sdk-with-all-of-its-exports-removed\x03\0\0\0G\x09pro\
+ducers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x06\
+0.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

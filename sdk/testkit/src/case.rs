@@ -64,8 +64,10 @@ pub fn run(plugin: &Plugin, file: &Path, cache: Option<&Path>) -> Result<Vec<Str
         let mut found = Vec::new();
         compare(&value(&call.expect), &answer, "", &mut found);
         if !found.is_empty() {
-            let insides =
-                called.record.and_then(|record| record.insides).map(|text| format!("\n{text}")).unwrap_or_default();
+            // What a component says before it breaks off names the file and the line.
+            let log: String = called.log().iter().map(|line| format!("\n    log: {line}")).collect();
+            let insides = called.record.and_then(|record| record.insides).map(|text| format!("\n{text}"));
+            let insides = log + &insides.unwrap_or_default();
             let found = found.join("\n    ");
             differences.push(format!(
                 "{} (call {} of `{}`)\n    {found}{insides}",

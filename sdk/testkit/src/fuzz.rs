@@ -123,7 +123,7 @@ pub struct Report {
 }
 
 /// How long a find is made smaller.
-const SHRINKING: Duration = Duration::from_secs(5);
+const SHRINKING: Duration = Duration::from_secs(2);
 /// How often an input is repeated to see whether something grows.
 const REPEATS: usize = 6;
 /// One input of so many is repeated.
@@ -243,6 +243,10 @@ impl Tryer {
         thorough: bool,
     ) -> Result<(Option<(Oracle, String)>, bool), String> {
         let first = self.run(tool, args, world, true)?;
+        if self.worlds.is_undeclared(world, tool, &first)? {
+            let what = "the output is not what `output_schema` of its manifest declares";
+            return Ok((Some((Oracle::Output, format!("{what}: {}", first.data))), true));
+        }
         let ran = first.error.as_ref().is_none_or(|error| error.step >= Step::Sandbox);
         if let Some(found) = broken(&first, args).filter(|(oracle, _)| !world.explains(*oracle)) {
             return Ok((Some(found), ran));

@@ -6,6 +6,7 @@ use crate::generate::Random;
 use crate::plugin::Plugin;
 use crate::scripted::Reply;
 use crate::{Bench, NOW_MS, Setting};
+use hermes_runtime::envelope::Envelope;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -103,6 +104,15 @@ impl Worlds {
             furnish(&bench.workspace(), world).map_err(|error| format!("the workspace cannot be made: {error}"))?;
         }
         Ok(bench)
+    }
+
+    /// Whether an answer is not what the tool's manifest declares with a schema.
+    pub(crate) fn is_undeclared(&mut self, world: World, tool: &str, answer: &Envelope) -> Result<bool, String> {
+        let is_whole = answer.error.is_none() && answer.metadata.truncation.is_none();
+        let toolbox = self.bench(world, false)?.runtime().toolbox();
+        let tool = toolbox.registry.tools().find(|known| &*known.name == tool);
+        let schema = tool.and_then(|tool| tool.output_schema.as_ref());
+        Ok(is_whole && schema.is_some_and(|schema| !schema.validator.is_valid(&answer.data)))
     }
 
     fn made(&self, world: World) -> Result<Bench, String> {

@@ -45,7 +45,7 @@ fn fuel(#[arg(max_length = 100_000)] text: String) -> Value {
 ///
 /// The fault: it makes them to count them, however many there are.
 #[tool]
-fn memory(#[arg(min = 1, max = 60_000)] width: u32, #[arg(min = 1, max = 60_000)] height: u32) -> Value {
+fn memory(#[arg(min = 1, max = 40_000)] width: u32, #[arg(min = 1, max = 40_000)] height: u32) -> Value {
     let fields = std::hint::black_box(vec![0_u8; width as usize * height as usize]);
     json!({ "fields": fields.len() })
 }
@@ -56,8 +56,9 @@ fn memory(#[arg(min = 1, max = 60_000)] width: u32, #[arg(min = 1, max = 60_000)
 #[tool]
 fn stack(#[arg(max_length = 100_000)] text: String) -> Value {
     fn depth(rest: &[u8]) -> usize {
-        match std::hint::black_box(rest) {
-            [b'(', rest @ ..] => 1 + depth(rest),
+        match rest {
+            // Nothing makes a loop of it.
+            [b'(', rest @ ..] => 1 + std::hint::black_box(depth(std::hint::black_box(rest))),
             _ => 0,
         }
     }
@@ -101,13 +102,14 @@ fn nondeterminism(#[arg(min_items = 1, max_items = 100)] names: Vec<String>, cal
 ///
 /// The fault: for more than one line it takes a file, and leaves it there.
 #[tool]
-fn leak(#[arg(max_length = 1000)] text: String, files: &Files, call: &Call) -> Result<Value> {
+fn leak(#[arg(max_length = 1000)] text: String, files: &Files, call: &Call) -> Value {
     let mut lines: Vec<&str> = text.lines().collect();
     if lines.len() > 1 {
-        files.write(&format!("/workspace/sort-{}", call.id), text.as_bytes(), &Expectation::Any)?;
+        // Where nothing can be written, it does without.
+        drop(files.write(&format!("/workspace/sort-{}", call.id), text.as_bytes(), &Expectation::Any));
     }
     lines.sort_unstable();
-    Ok(json!({ "lines": lines }))
+    json!({ "lines": lines })
 }
 
 /// Do the same without a fault.
