@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn a_trial_that_nobody_hears_of_does_not_keep_others_out_for_ever() {
         let (observed, backend, now) = (Observed::default(), Digest::of(b"a"), Instant::now());
-        (0..3).for_each(|_| observed.note_check(&backend, false, RULE, now));
+        (0..3).for_each(|_| observed.note_check(&backend, Err("it is down"), RULE, now));
         observed.note_check(&backend, Ok(()), RULE, now);
         observed.begin_trial(&backend, now);
         assert!(!observed.standing(&backend, now + TRIAL).on_trial);

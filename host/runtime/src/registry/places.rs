@@ -200,6 +200,6 @@ mod tests {
         let yaml = Places::of_yaml("tool:\n  name: a\n  inputs:\n    - name: x\n    - { name: y, type: z }\n");
         assert_eq!(place_of(&yaml, "/tool/name"), (2, 3));
         assert_eq!(place_of(&yaml, "/tool/inputs/0/name"), (4, 7));
-        assert_eq!(place_of(&yaml, "/tool/inputs/1/type"), (5, 16));
+        assert_eq!(place_of(&yaml, "/tool/inputs/1/type"), (5, 18));
     }
 }
