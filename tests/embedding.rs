@@ -102,7 +102,8 @@ fn an_authority_is_got_by_who_asks_for_it_and_says_what_is_wrong_with_it() {
 #[test]
 fn no_public_call_panics_on_bad_input() {
     let house = House::empty();
-    let runtime = house.start(house.config());
+    // A folder without a plugin is a fault that it tells.
+    let runtime = Runtime::start(house.config(), &[], None).unwrap();
     block_on(async {
         for tool in ["", " ", "\0", "a/../b", &"x".repeat(100_000)] {
             for args in ["", "{", "null", "[1]", "{\"a\":1,\"a\":2}", &"[".repeat(100_000), "{\"\\ud800\":1e999}"] {

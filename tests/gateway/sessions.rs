@@ -15,8 +15,14 @@ fn a_person_sets_the_circumstances_of_a_session_that_runs() {
     let mut peer = Peer::open(&user);
     peer.call(1, "probe", json!({}));
     peer.answer(1);
-    let known = user.run(&["session", "show"]).exits(0).json();
-    let session = known[0]["session"].as_str().unwrap().to_owned();
+    // What only reads is on disk a moment after its answer.
+    let (known, session) = loop {
+        let known = user.run(&["session", "show"]).exits(0).json();
+        match known[0]["session"].as_str().map(str::to_owned) {
+            Some(session) => break (known, session),
+            None => std::thread::sleep(std::time::Duration::from_millis(20)),
+        }
+    };
     assert!(session.starts_with("stdio:") && known[0]["set"].is_null(), "{known}");
     let set = ["session", "set", &session, "--workflow", "ship_it", "--purpose", "release"];
     user.run(&set).exits(6);
