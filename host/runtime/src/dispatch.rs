@@ -278,7 +278,7 @@ impl Runtime {
         let artifacts = Artifacts::beneath(&config.state_dir);
         artifacts.prune(config.result.keep(), SystemTime::now());
         let (grants, protected) = (config.virtual_grants(), config.virtual_protected());
-        let places = Places { grants, protected, hosts: config.browser.grants() };
+        let places = Places { grants, protected, secrets: config.virtual_secrets(), hosts: config.browser.grants() };
         let sandbox = Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?;
         let toolbox = RwLock::new(Arc::new(toolbox::load(&config, embedded, &sandbox, watch)?));
         let weights = feedback::weights(&config.state_dir);
