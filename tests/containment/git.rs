@@ -2,6 +2,7 @@
 
 use super::{run, start};
 use crate::support::house::{House, call};
+use crate::support::user::User;
 use crate::support::{block_on, block_on_within};
 use hermes_runtime::Config;
 use serde_json::json;
@@ -221,4 +222,25 @@ fn shell_text_shows_nothing_of_what_is_kept_from_tools() {
         assert_eq!(found.code(), 200, "{found:#?}");
         assert!(!serde_json::to_string(&found).unwrap().contains("canary"));
     });
+}
+
+/// The runtime's own files in a workspace are kept from tools and are no secret: git is as useful as ever.
+#[test]
+fn without_secrets_in_a_workspace_git_shows_everything() {
+    let user = User::new();
+    let workspace = user.path("workspace");
+    user.write("workspace/hermes.toml", "[ceiling]\nfuel = 1000000000\n");
+    user.write("workspace/a.txt", "before\n");
+    git(&workspace, &["init", "-q"]);
+    git(&workspace, &["add", "."]);
+    git(&workspace, &["commit", "-qm", "one"]);
+    user.write("workspace/a.txt", "after\n");
+    for command in
+        ["git log -p", "git show HEAD:a.txt", "git diff", "git grep before HEAD", "git cat-file -p HEAD:a.txt"]
+    {
+        let ended = user.run(&["call", "terminal", &format!("command={command}")]).exits(0);
+        assert!(ended.json()["data"]["stdout"].as_str().unwrap().contains("before"), "{command}: {ended:#?}");
+    }
+    let args = ["call", "git", "subcommand=cat-file", r#"args=["-p", "HEAD:a.txt"]"#];
+    assert_eq!(user.run(&args).exits(0).json()["data"]["stdout"], "before\n");
 }

@@ -69,8 +69,9 @@ fn load_in(arguments: &Arguments, workspace: Result<PathBuf, String>, from: Orig
     let own: Vec<PathBuf> = sources.iter().map(file_of).collect();
     base.protected.extend(own.clone());
     if let Ok(folder) = &workspace {
-        base.protected.insert(folder.join("hermes.toml"));
         let project = folder.join("hermes.toml");
+        base.protected.insert(project.clone());
+        base.no_secrets.insert(project.clone());
         if !own.contains(&project)
             && let Some(mut source) = read(&project, Origin::Project)?
         {

@@ -119,7 +119,7 @@ async fn browsing(name: &str, body: &str, visits: usize) {
         let there = started.elapsed();
         assert!(page.error.is_none(), "{:?}", page.error);
         let started = Instant::now();
-        let outline = call(&runtime, "browser_snapshot", json!({ "timeout_seconds": 60 })).await;
+        let outline = call(&runtime, "browser_snapshot", json!({})).await;
         let read = started.elapsed();
         assert!(outline.error.is_none(), "{:?}", outline.error);
         let (raw_there, raw_read, tree) = alone.visit(&url).await;

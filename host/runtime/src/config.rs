@@ -74,6 +74,9 @@ pub struct Config {
     /// Capabilities that the embedding program adds.
     #[serde(skip)]
     pub authorities: Vec<Authority>,
+    /// Those of them that are kept from tools for what they do, not for what they say: git may show what they were.
+    #[serde(skip)]
+    pub no_secrets: BTreeSet<PathBuf>,
 }
 
 /// A configuration file as written.
@@ -177,6 +180,7 @@ impl Config {
             browser: BrowserSettings::default(),
             protected: BTreeSet::new(),
             authorities: Vec::new(),
+            no_secrets: BTreeSet::new(),
         }
     }
 
@@ -238,6 +242,9 @@ impl Config {
         let places =
             own.into_iter().chain(&self.plugin_folders).chain(&self.tool_folders).chain(policies).chain(secrets);
         self.protected.extend(places.cloned().collect::<Vec<_>>());
+        let plain = self.plugin_folders.iter().chain(&self.tool_folders);
+        let policies = self.policies.permissions.iter().chain(&self.policies.factors);
+        self.no_secrets.extend(plain.chain(policies).cloned().collect::<Vec<_>>());
         self
     }
 
@@ -248,7 +255,16 @@ impl Config {
 
     /// The protected places as tools would name them.
     pub(crate) fn virtual_protected(&self) -> BTreeSet<String> {
-        let protected: Vec<PathBuf> = self.protected.iter().map(|place| real(place)).collect();
+        self.virtual_places(self.protected.iter())
+    }
+
+    /// Those of them whose content is to stay unknown.
+    pub(crate) fn virtual_secrets(&self) -> BTreeSet<String> {
+        self.virtual_places(self.protected.difference(&self.no_secrets))
+    }
+
+    fn virtual_places<'a>(&self, places: impl Iterator<Item = &'a PathBuf>) -> BTreeSet<String> {
+        let protected: Vec<PathBuf> = places.map(|place| real(place)).collect();
         let mut places = BTreeSet::new();
         for (name, grant) in &self.grants {
             let root = real(&grant.path);

@@ -340,7 +340,7 @@ impl Runtime {
         let artifacts = Artifacts::beneath(&config.state_dir);
         artifacts.prune(config.result.keep(), SystemTime::now());
         let (grants, protected) = (config.virtual_grants(), config.virtual_protected());
-        let places = Places { grants, protected, hosts: config.browser.grants() };
+        let places = Places { grants, protected, secrets: config.virtual_secrets(), hosts: config.browser.grants() };
         let sandbox = Arc::new(Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?);
         let out = journal.look(life::out)?;
         let shelf = Arc::new(Shelf::start(&config, embedded, (&*sandbox, &out), watch)?);

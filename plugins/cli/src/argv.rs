@@ -46,6 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Output, Error> {
         environment: Vec::new(),
         input: arguments.input.clone().map(String::into_bytes),
         head: None,
+        quiet: false,
     })
     .map_err(failure::not_started)?;
     report::answer(&format!("`{name}`"), &finished, &arguments.success)

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::bindings::exports::hermes::tool::tool_execution::{Error, Output};
 use crate::bindings::hermes::tool::process::Ending;
 use crate::bindings::hermes::tool::types::ErrorKind;
-use crate::program::{self, Program};
+use crate::program::{self, Finished, Program};
 use crate::{failure, report};
 
 /// The arguments of `git`.
@@ -236,7 +236,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Output, Error> {
     if let Some(kept) = Kept::of(&arguments.cwd, &settings)? {
         kept.leave_out(subcommand, &arguments.args, &mut args, &settings)?;
     }
-    let finished = git(args, &arguments.cwd, &settings, None)?;
+    let finished = git(args, &arguments.cwd, &settings, None, false)?;
     // These two say with 1 that there is a difference, or none found, which is an answer.
     let says_by_code = matches!(subcommand, "diff" | "grep" | "diff-tree" | "diff-index" | "diff-files")
         && (subcommand == "grep" || arguments.args.iter().any(|arg| arg == "--exit-code" || arg == "--quiet"));
@@ -247,12 +247,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Output, Error> {
 /// Settings as name and value.
 type Settings = [(String, String)];
 
+/// Asks git something that the caller did not ask.
+fn ask(args: Vec<String>, directory: &str, settings: &Settings, input: Option<Vec<u8>>) -> Result<Finished, Error> {
+    git(args, directory, settings, input, true)
+}
+
 fn git(
     args: Vec<String>,
     directory: &str,
     settings: &Settings,
     input: Option<Vec<u8>>,
-) -> Result<program::Finished, Error> {
+    quiet: bool,
+) -> Result<Finished, Error> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let mut environment: Vec<(String, String)> = ENVIRONMENT.iter().map(owned).collect();
     environment.push(("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string()));
@@ -260,7 +266,7 @@ fn git(
         environment.push((format!("GIT_CONFIG_KEY_{index}"), name.clone()));
         environment.push((format!("GIT_CONFIG_VALUE_{index}"), value.clone()));
     }
-    let program = Program { name: "git", args, directory, environment, input, head: None };
+    let program = Program { name: "git", args, directory, environment, input, head: None, quiet };
     program::run(program).map_err(failure::not_started)
 }
 
@@ -269,7 +275,7 @@ fn overridden(directory: &str) -> Result<Vec<(String, String)>, Error> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let mut settings: Vec<(String, String)> = SETTINGS.iter().map(owned).collect();
     let asked = ["config", "--null", "--name-only", "--list"].map(str::to_owned).into();
-    let names = git(asked, directory, &settings, None)?;
+    let names = ask(asked, directory, &settings, None)?;
     if !matches!(names.ending, Ending::Code(0)) {
         // Without a readable configuration git does nothing else either, and says so itself.
         return Ok(settings);

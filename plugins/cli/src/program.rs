@@ -17,6 +17,8 @@ pub(crate) struct Program<'a> {
     pub(crate) input: Option<Vec<u8>>,
     /// Bytes to keep from the beginning, if more than usual.
     pub(crate) head: Option<u32>,
+    /// Whether what it says is of no interest to whoever waits.
+    pub(crate) quiet: bool,
 }
 
 /// A program that has ended.
@@ -38,6 +40,7 @@ pub(crate) fn hidden() -> Vec<String> {
 
 /// Runs a program to its end and tells how far it is.
 pub(crate) fn run(program: Program<'_>) -> Result<Finished, Failure> {
+    let quiet = program.quiet;
     let child = process::spawn(&Command {
         program: program.name.to_owned(),
         args: program.args,
@@ -55,7 +58,9 @@ pub(crate) fn run(program: Program<'_>) -> Result<Finished, Failure> {
                     Channel::Out => out.extend_from_slice(&chunk.data),
                     Channel::Err => err.extend_from_slice(&chunk.data),
                 }
-                tell((out.len() + err.len()) as u64, &chunk.data);
+                if !quiet {
+                    tell((out.len() + err.len()) as u64, &chunk.data);
+                }
             }
             Event::Ended(ended) => {
                 let text = |head: Vec<u8>, rest: Rest| Text::new(head, rest.tail, rest.total);

@@ -81,6 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Output, Error> {
         environment: vec![("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())],
         input: None,
         head: Some(REPORT),
+        quiet: false,
     })
     .map_err(failure::not_started)?;
     answer(&finished)

@@ -27,6 +27,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Output, Error> {
         environment: Vec::new(),
         input: arguments.input.clone().map(String::into_bytes),
         head: None,
+        quiet: false,
     })
     .map_err(failure::not_started)?;
     report::answer("the command", &finished, &[0])

@@ -1,7 +1,7 @@
 //! What does git show of files that are kept from tools? They are covered on disk; git's own store has them
 //! nevertheless, so they are left out where git can leave paths out, and refused where it cannot.
 
-use super::{Settings, git};
+use super::{Settings, ask};
 use crate::bindings::exports::hermes::tool::tool_execution::Error;
 use crate::bindings::hermes::tool::process::Ending;
 use crate::bindings::hermes::tool::types::ErrorKind;
@@ -77,12 +77,12 @@ pub(super) struct Kept {
 impl Kept {
     /// None if nothing is kept that git could have in its store.
     pub(super) fn of(directory: &str, settings: &Settings) -> Result<Option<Kept>, Error> {
-        let paths: Vec<String> = program::hidden().into_iter().filter(|path| !path.contains("/.git/")).collect();
+        let paths = program::hidden();
         if paths.is_empty() {
             return Ok(None);
         }
         let asked = ["rev-parse", "--show-toplevel"].map(str::to_owned).into();
-        let told = git(asked, directory, settings, None)?;
+        let told = ask(asked, directory, settings, None)?;
         // Without a repository, or in one without files beside it, paths count from where git runs.
         let top = match told.ending {
             Ending::Code(0) => told.out.text.trim_end_matches('\n').to_owned(),
@@ -153,7 +153,7 @@ impl Kept {
             return Ok(false);
         }
         let line = ["cat-file", "--batch-check=%(objecttype)"].map(str::to_owned).into();
-        let kinds = git(line, &self.from, settings, Some(names.into_bytes()))?;
+        let kinds = ask(line, &self.from, settings, Some(names.into_bytes()))?;
         Ok(kinds.out.text.lines().any(|kind| matches!(kind, "blob" | "tree")))
     }
 }

@@ -116,10 +116,8 @@ pub(super) fn shows_protected(command: &Command, places: &Places) -> Option<Stri
     if git.text != "git" {
         return None;
     }
-    let covered = |place: &&String| {
-        places.grants.iter().any(|grant| is_beneath(place, grant)) && !place.to_lowercase().contains("/.git/")
-    };
-    let place = places.protected.iter().find(covered)?;
+    let covered = |place: &&String| places.grants.iter().any(|grant| is_beneath(place, grant));
+    let place = places.secrets.iter().find(covered)?;
     let named = rest.iter().flat_map(|word| command_paths(&word.text)).find(|path| is_kept(path, places));
     if let Some(named) = named {
         return Some(said(&named, &subcommand.text));
@@ -134,7 +132,7 @@ fn said(place: &str, subcommand: &str) -> String {
 }
 
 fn is_kept(path: &str, places: &Places) -> bool {
-    places.protected.iter().any(|place| is_beneath(path, place))
+    places.secrets.iter().any(|place| is_beneath(path, place))
 }
 
 /// What an argument names as a path, as if git ran in the workspace: itself, and what follows a revision.
@@ -179,7 +177,8 @@ mod tests {
     fn what_shows_files_is_told_from_what_does_not() {
         let places = Places {
             grants: ["/workspace".to_owned()].into(),
-            protected: ["/workspace/.env".to_owned(), "/workspace/.git/hooks".to_owned()].into(),
+            protected: ["/workspace/.env".to_owned(), "/workspace/hermes.toml".to_owned()].into(),
+            secrets: ["/workspace/.env".to_owned()].into(),
             ..Places::default()
         };
         let shows = |text: &str, places: &Places| {
@@ -229,8 +228,7 @@ mod tests {
         ] {
             assert!(!shows(text, &places), "{text}");
         }
-        // Without a place that is kept from tools there is nothing to leave out; hooks are no part of the store.
-        let hooks = Places { protected: ["/workspace/.git/hooks".to_owned()].into(), ..places };
-        assert!(!shows("git log -p", &hooks));
+        // What is kept from tools and is no secret may be seen as it was.
+        assert!(!shows("git log -p", &Places { secrets: Default::default(), ..places }));
     }
 }

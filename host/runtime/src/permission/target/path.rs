@@ -15,6 +15,8 @@ pub struct Places {
     pub grants: BTreeSet<String>,
     /// Virtual paths that no tool may touch.
     pub protected: BTreeSet<String>,
+    /// Those of them whose content is to stay unknown, also as it once was.
+    pub secrets: BTreeSet<String>,
     /// Hosts of this machine or its network that the operator lets tools reach.
     pub hosts: HostGrants,
 }
@@ -69,6 +71,7 @@ mod tests {
         let places = Places {
             grants: ["/workspace".to_owned()].into(),
             protected: ["/workspace/.state".to_owned()].into(),
+            secrets: BTreeSet::new(),
             hosts: HostGrants::default(),
         };
         let check = |path: &str, expect: fn(String) -> Target| {

@@ -43,6 +43,8 @@ pub(crate) struct Machine {
     settings: ProcessSettings,
     grants: Vec<Mount>,
     hidden: Vec<String>,
+    /// Those whose content is to stay unknown, also as a program may have kept it elsewhere.
+    secrets: Vec<String>,
 }
 
 /// What the programs of one attempt get.
@@ -82,7 +84,8 @@ impl Machine {
             writable: grant.mode == crate::config::Access::ReadWrite,
         };
         let grants = config.grants.iter().map(mount).collect();
-        Machine { helper, settings: config.process.clone(), grants, hidden }
+        let secrets = config.virtual_secrets().into_iter().collect();
+        Machine { helper, settings: config.process.clone(), grants, hidden, secrets }
     }
 
     fn limits(&self) -> ProcessLimits {
@@ -323,7 +326,7 @@ impl Host for State {
     }
 
     async fn hidden(&mut self) -> wasmtime::Result<Vec<String>> {
-        Ok(self.programs.machine.hidden.clone())
+        Ok(self.programs.machine.secrets.clone())
     }
 
     async fn ready(&mut self) -> wasmtime::Result<Result<(), Failure>> {

@@ -1,7 +1,7 @@
 //! Which documents does a tab show, and what does each say to assistive technology? Frames in processes of their own
 //! are asked there.
 
-use super::page::{ANSWER, FRAME, Open};
+use super::page::{ANSWER, FRAME, LONG, Open};
 use super::{Failure, Reason, Tabs, failure, outline, wit};
 use chromiumoxide::cdp::browser_protocol::accessibility::GetFullAxTreeParams;
 use chromiumoxide::cdp::browser_protocol::dom::GetFrameOwnerParams;
@@ -75,8 +75,10 @@ impl Tabs {
     pub(super) async fn accessibility(&mut self, id: u32, document: u32) -> Result<Vec<wit::Node>, Failure> {
         let open = self.at(id).await?;
         let (session, frame) = self.place(id, document).await?;
+        // For tens of thousands of elements the browser itself takes many seconds; a frame is not worth that.
+        let most = if frame == open.target { LONG } else { ANSWER };
         let wanted = GetFullAxTreeParams { frame_id: Some(FrameId::new(frame)), depth: None };
-        let tree: outline::Tree = open.ask_for(&session, wanted, ANSWER).await?;
+        let tree: outline::Tree = open.ask_for(&session, wanted, most).await?;
         Ok(outline::outline(tree, NODES))
     }
 }
