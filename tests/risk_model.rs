@@ -7,7 +7,7 @@ use hermes_runtime::permission::explain::{Explanation, Outcome, explain};
 use hermes_runtime::permission::policy::Policies;
 use hermes_runtime::permission::target::path::Places;
 use hermes_runtime::record::History;
-use hermes_runtime::registry::admin::{self, ManifestText};
+use hermes_runtime::registry::admin::{self, Around, ManifestText};
 use hermes_runtime::registry::{self, Registry};
 use hermes_runtime::rules::LabelRule;
 use proptest::prelude::*;
@@ -98,7 +98,10 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
             }
         }
     }
-    let (registry, faults) = admin::load(&manifests, &BTreeMap::new(), &BTreeMap::new());
+    let around = Around { completions: &BTreeMap::new(), reasons: &BTreeMap::new(), out: &BTreeMap::new() };
+    let (entries, faults) = admin::parse(&manifests, &around);
+    assert!(faults.is_empty(), "{faults:?}");
+    let (registry, faults) = admin::assemble(entries, &around);
     assert!(faults.is_empty(), "{faults:?}");
     let mut config = Config::new("/s", "/c");
     config.labels = LABELS

@@ -10,11 +10,12 @@ const STEPS: &[&str] = &["registry", "adapter", "permission", "validation", "san
 const LONG: &[(&str, &str)] = &[
     ("host/runtime/src/journal.rs", "the writer, its queue and its store keep one promise together"),
     ("host/runtime/src/config.rs", "one type for each table of the configuration file"),
+    ("host/runtime/src/record.rs", "one type for each part of a record, and what is masked in each"),
+    ("tests/approvals.rs", "questions, answers and calls, in one process and over restarts"),
     ("sdk/rust/src/bindings.rs", "generated from the contract"),
     ("host/cli/src/args.rs", "one declaration for each word of the command line"),
     ("host/cli/src/policy.rs", "each way to look at the rules, with its text"),
     ("host/runtime/src/permission/policy/mod.rs", "every check of a policy at load, beside what loads it"),
-    ("host/runtime/src/sandbox/capability/browser/page.rs", "one function for each thing that can be done in a tab"),
 ];
 
 /// Files that hold `unsafe` code, each with its reason.
@@ -38,6 +39,10 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("config.rs", "reads the configuration"),
     ("document.rs", "reads files that people wrote"),
     ("registry/admin.rs", "reads manifests"),
+    ("registry/pinned.rs", "keeps what is accepted of tools"),
+    ("folders.rs", "looks whether folders of plugins and tools have changed"),
+    ("registry/life.rs", "keeps its tables in the journal's transactions"),
+    ("upkeep.rs", "reads figures, with connections of the journal"),
     ("registry/statistics.rs", "keeps its tables in the journal's transactions"),
     ("registry/limit.rs", "keeps its tables in the journal's transactions"),
     ("permission/approval/", "a table beside the records, and the sockets of calls that wait"),
@@ -50,10 +55,24 @@ const OUTSIDE: &[(&str, &str)] = &[
 const UNTESTED: &[(&str, &str)] = &[("Internal", "a fault of the runtime that no input is known to cause")];
 
 /// The files that put the steps together.
-const SPINE: &[&str] = &["lib.rs", "dispatch.rs", "toolbox.rs", "built_in.rs", "showing.rs", "foresight.rs"];
+const SPINE: &[&str] = &[
+    "lib.rs",
+    "dispatch.rs",
+    "toolbox.rs",
+    "built_in.rs",
+    "showing.rs",
+    "foresight.rs",
+    "nesting.rs",
+    "replaying.rs",
+    "beside.rs",
+    "upkeep.rs",
+    "shelf.rs",
+    "checking.rs",
+];
 
 /// Files that name programs of the machine, after which a tool may be called.
-const PROGRAMS: &[&str] = &["host/runtime/src/permission/target/command.rs"];
+const PROGRAMS: &[&str] =
+    &["host/runtime/src/permission/target/command.rs", "host/runtime/src/permission/target/git.rs"];
 
 struct Source {
     /// Relative to the project.

@@ -49,6 +49,15 @@ fn is_browser(pid: &str) -> bool {
     String::from_utf8_lossy(&line).contains("/var/agent/profile")
 }
 
+/// The browsers beneath this process, without their parts.
+pub(super) fn browsers() -> Vec<String> {
+    let is_part = |pid: &str| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains("--type=")
+    };
+    beneath(std::process::id()).into_iter().map(|(pid, _)| pid).filter(|pid| is_browser(pid) && !is_part(pid)).collect()
+}
+
 /// Browsers leave such folders where they were not told to use another place.
 fn profiles() -> usize {
     let names = std::fs::read_dir("/tmp").into_iter().flatten().flatten().map(|entry| entry.file_name());
@@ -121,18 +130,11 @@ fn a_browser_that_breaks_off_fails_its_calls_and_the_next_one_is_fresh() {
     let runtime = house.start(config(&house, &[&server]));
     block_on_within(WATCHDOG, async {
         ok(&runtime, "browser_navigate", json!({ "url": server.url("/") })).await;
-        let mine = beneath(std::process::id());
-        let main: Vec<_> = mine
-            .iter()
-            .filter(|(pid, _)| {
-                let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-                is_browser(pid) && !String::from_utf8_lossy(&line).contains("--type=")
-            })
-            .collect();
+        let main = browsers();
         let waiting = runtime.call(call("browser_wait", json!({ "seconds": 20 })));
         let breaking = async {
             tokio::time::sleep(Duration::from_millis(500)).await;
-            for (pid, _) in &main {
+            for pid in &main {
                 let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
                 rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
             }

@@ -4,6 +4,7 @@
 mod deadlines;
 mod downloads;
 mod lifetime;
+mod limits;
 mod outside;
 mod pages;
 
@@ -61,7 +62,7 @@ async fn fails(runtime: &Runtime, tool: &str, args: Value, code: u16, reason: &s
 }
 
 /// The reference in the line of a snapshot that has a text.
-fn reference(snapshot: &Value, text: &str) -> String {
+pub(crate) fn reference(snapshot: &Value, text: &str) -> String {
     let lines = snapshot["text"].as_str().unwrap();
     let line = lines.lines().find(|line| line.contains(text)).unwrap_or_else(|| panic!("no `{text}` in\n{lines}"));
     let at = line.rfind("[d").unwrap_or_else(|| panic!("no reference in `{line}`"));

@@ -9,7 +9,7 @@ use std::net::UdpSocket;
 fn hostile(victim: &str, udp: u16) -> String {
     let port = victim.rsplit(':').next().unwrap();
     format!(
-        r#"<title>hostile</title>
+        r##"<title>hostile</title>
 <link rel=preconnect href="http://{victim}/preconnect"><link rel=dns-prefetch href="http://{victim}/">
 <link rel=prefetch href="http://{victim}/prefetch"><link rel=stylesheet href="http://{victim}/style">
 <img src="http://{victim}/image"><script src="http://{victim}/script"></script>
@@ -17,6 +17,10 @@ fn hostile(victim: &str, udp: u16) -> String {
 <iframe src="http://169.254.169.254/latest/meta-data"></iframe><iframe src="http://[::ffff:127.0.0.1]:{port}/mapped"></iframe>
 <iframe src="http://2130706433:{port}/number"></iframe><iframe src="http://rebound.example:{port}/rebound"></iframe>
 <object data="http://{victim}/object"></object><video src="http://{victim}/video"></video>
+<style>@import 'http://{victim}/import'; @font-face {{ font-family: far; src: url('http://{victim}/font'); }} p {{ font-family: far }}</style>
+<link rel=modulepreload href="http://{victim}/module"><iframe srcdoc="<meta http-equiv=refresh content='0;url=http://{victim}/refresh'>"></iframe>
+<a id=a href="#here" ping="http://{victim}/ping">here</a><iframe id=moved></iframe><iframe src="/away"></iframe>
+<script type=speculationrules>{{ "prefetch": [{{ "source": "list", "urls": ["http://{victim}/speculated"], "eagerness": "immediate" }}] }}</script>
 <form id=f action="http://{victim}/form" method=post target=t></form><iframe name=t></iframe>
 <p id=out>trying</p>
 <script>
@@ -31,6 +35,22 @@ const tries = [
     const code = "fetch('http://{victim}/worker', {{ mode: 'no-cors' }}).then(() => postMessage(1), () => postMessage(0))";
     const w = new Worker(URL.createObjectURL(new Blob([code]))); w.onmessage = ok; w.onerror = no;
   }}),
+  () => new Promise((ok, no) => {{
+    const code = "onconnect = (e) => fetch('http://{victim}/shared', {{ mode: 'no-cors' }}).then(() => e.ports[0].postMessage(1), () => e.ports[0].postMessage(0))";
+    const w = new SharedWorker(URL.createObjectURL(new Blob([code]))); w.onerror = no; w.port.onmessage = ok;
+  }}),
+  async () => {{
+    const w = await navigator.serviceWorker.register('/service.js'); await navigator.serviceWorker.ready;
+    const channel = new MessageChannel(); const said = new Promise((ok) => channel.port1.onmessage = ok);
+    w.active.postMessage('http://{victim}/service', [channel.port2]); await said;
+  }},
+  () => import('http://{victim}/dynamic'),
+  async () => {{ moved.contentWindow.location = 'http://{victim}/moved'; }},
+  async () => {{ open('http://{victim}/opened'); }},
+  async () => a.click(),
+  () => new Promise((ok, no) => {{ const s = new WebSocket('ws://localhost:{port}/named'); s.onopen = ok; s.onerror = no; }}),
+  () => fetch('http://[::1]:{port}/six', {{ mode: 'no-cors' }}),
+  () => fetch('http://0x7f000001:{port}/hex', {{ mode: 'no-cors' }}),
   async () => navigator.sendBeacon('http://{victim}/beacon', 'x'),
   async () => f.submit(),
   async () => {{
@@ -44,9 +64,14 @@ const after = (t) => new Promise((ok) => setTimeout(ok, t));
 Promise.allSettled(tries.map((t) => Promise.race([Promise.resolve().then(t), after(3000)]))).then(async () => {{
   await after(300); out.textContent = 'all tried';
 }});
-</script>"#
+</script>"##
     )
 }
+
+/// A worker that stays and asks for what it is told.
+const SERVICE: &str = "onmessage = (e) => fetch(e.data, { mode: 'no-cors' })
+  .then(() => e.ports[0].postMessage(1), () => e.ports[0].postMessage(0));
+  onactivate = (e) => e.waitUntil(clients.claim());";
 
 struct Scene {
     server: Server,
@@ -58,6 +83,8 @@ fn scene() -> Scene {
     let (server, victim) = (Server::start(), Server::start());
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     udp.set_nonblocking(true).unwrap();
+    server.answer("/away", Answer::Redirect(victim.url("/redirected")));
+    server.answer("/service.js", Answer::Script(SERVICE.into()));
     server.page("/", hostile(&victim.host(), udp.local_addr().unwrap().port()));
     for path in ["/fetch", "/image", "/frame", "/rebound"] {
         victim.page(path, "victim");
@@ -99,11 +126,67 @@ fn the_same_page_reaches_what_was_granted() {
         visit(&runtime, &scene).await;
         let asked = scene.victim.asked().join("\n");
         for way in [
-            "/image", "/script", "/style", "/frame", "/fetch", "/xhr", "/socket", "/events", "/worker", "/beacon",
+            "/image",
+            "/script",
+            "/style",
+            "/import",
+            "/font",
+            "/module",
+            "/frame",
+            "/object",
+            "/fetch",
+            "/xhr",
+            "/socket",
+            "/events",
+            "/worker",
+            "/shared",
+            "/service",
+            "/dynamic",
+            "/beacon",
             "/form",
+            "/refresh",
+            "/moved",
+            "/opened",
+            "/redirected",
         ] {
             assert!(asked.contains(way), "{way} is not in\n{asked}");
         }
+    });
+}
+
+/// What has no proxy to go through has no network at all: no name is looked up and no datagram is sent, by whatever
+/// protocol. The browser's own network has nothing but itself, and whom it speaks with there is this runtime.
+#[test]
+fn the_browsers_network_has_nothing_but_its_way_out() {
+    let scene = scene();
+    let house = House::with_files();
+    let runtime = house.start(config(&house, &[&scene.server, &scene.victim]));
+    block_on_within(WATCHDOG, async {
+        visit(&runtime, &scene).await;
+        let browser = lifetime::browsers();
+        assert!(!browser.is_empty(), "no browser runs");
+        for pid in browser {
+            let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/net/{file}")).unwrap_or_default();
+            let devices = read("dev");
+            let names: Vec<&str> =
+                devices.lines().skip(2).filter_map(|line| line.split(':').next()).map(str::trim).collect();
+            assert_eq!(names, ["lo"], "devices of the browser's network");
+            assert_eq!(read("route").lines().count(), 1, "a way leads out of the browser's network");
+            // Remote ends in hexadecimal: none, or this machine's own in a network that nobody else is in.
+            for line in ["tcp", "udp", "tcp6", "udp6"]
+                .iter()
+                .flat_map(|file| read(file).lines().skip(1).map(str::to_owned).collect::<Vec<_>>())
+            {
+                let remote = line.split_whitespace().nth(2).unwrap_or_default();
+                let address = remote.split(':').next().unwrap_or_default();
+                let is_own = address.ends_with("0100007F")
+                    || address.bytes().all(|byte| byte == b'0')
+                    || address.ends_with("01000000");
+                assert!(is_own, "the browser speaks with {remote}");
+            }
+        }
+        let mut buffer = [0; 64];
+        assert!(scene.udp.recv_from(&mut buffer).is_err(), "a datagram came, though the address is granted");
     });
 }
 

@@ -73,7 +73,7 @@ def serve(command, workspace, env):
     words = [command, "serve", "--listen", "127.0.0.1:0", "--workspace", workspace]
     with subprocess.Popen(words, cwd=workspace, env=env, stderr=subprocess.PIPE, text=True) as server:
         try:
-            yield next(filter(None, (re.search(r"http://\S+", line) for line in server.stderr))).group()
+            yield next(filter(None, (re.search(r"http://\S+/mcp", line) for line in server.stderr))).group()
         finally:
             server.terminate()
             assert server.wait(30) == 0, "the server did not end well"
@@ -85,6 +85,10 @@ async def main(command):
         os.mkdir(workspace)
         with open(os.path.join(workspace, "notes.txt"), "w", encoding="utf-8") as file:
             file.write(NOTES)
+        # Nobody is there to ask.
+        os.makedirs(os.path.join(home, ".config/hermes-dispatch"))
+        with open(os.path.join(home, ".config/hermes-dispatch/config.toml"), "w", encoding="utf-8") as file:
+            file.write('[approval]\nunattended = "deny"\n')
         # The cache is the user's own, so that components are compiled once.
         cache = os.environ.get("XDG_CACHE_HOME", os.path.join(os.path.expanduser("~"), ".cache"))
         env = {"HOME": home, "XDG_CACHE_HOME": cache, "PATH": "/usr/bin:/bin"}

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 
 # Resident memory, in MiB, that the server may take on top of what it has after its first hundred calls: a session and
 # a connection for each of 100 clients, and what the allocator keeps.
@@ -26,9 +27,11 @@ def resident(pid):
 
 @contextlib.contextmanager
 def serving(words, env, where):
-    with subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
         try:
-            yield server, next(filter(None, (re.search(where, line) for line in server.stderr))).group()
+            where = next(filter(None, (re.search(where, line) for line in server.stderr))).group()
+            threading.Thread(target=server.stderr.read, daemon=True).start()
+            yield server, where
         finally:
             server.terminate()
             server.wait(30)

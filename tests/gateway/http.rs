@@ -9,60 +9,54 @@ use std::net::TcpStream;
 use std::process::Child;
 
 /// A process of `serve`. Dropping it ends it.
-struct Server {
+pub(super) struct Server {
     child: Child,
-    port: u16,
-    token: String,
+    pub(super) port: u16,
+    /// Where the page for approvals is, if it is served.
+    pub(super) page: Option<u16>,
+    pub(super) token: String,
 }
 
 /// An answer: its status, its head and its body.
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) head: String,
+    pub(super) body: String,
 }
 
 impl Server {
-    fn start(user: &User) -> Server {
+    pub(super) fn start(user: &User) -> Server {
         Server::start_with(user, &[])
     }
 
     fn start_with(user: &User, words: &[&str]) -> Server {
         let token = peer::token(user, "agent");
-        let words = [&["serve", "--listen", "127.0.0.1:0"], words].concat();
+        let words = [&["serve", "--listen", "127.0.0.1:0", "--approvals", "127.0.0.1:0"], words].concat();
         let mut child = user.command(&words).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
+        let mut page = None;
+        let port_of = |line: &str| line.rsplit(':').next().unwrap().split('/').next().unwrap().parse().unwrap();
         while !line.contains("serving at") {
             line.clear();
             assert_ne!(log.read_line(&mut line).unwrap(), 0, "the server ended");
+            page = line.contains("page for approvals at").then(|| port_of(&line)).or(page);
         }
-        let port = line.rsplit(':').next().unwrap().split('/').next().unwrap().parse().unwrap();
+        let port = port_of(&line);
         std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        Server { child, port, token }
+        Server { child, port, page, token }
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(WATCHDOG)).unwrap();
-        stream
+        connect(self.port)
     }
 
     /// Sends a head and a body as they are and reads all that comes.
-    fn send(&self, head: &str, body: &[u8]) -> Answer {
-        let mut stream = self.connect();
-        let head = format!("{head}connection: close\r\ncontent-length: {}\r\n\r\n", body.len());
-        stream.write_all(head.as_bytes()).unwrap();
-        // A server that refuses by the head need not read the body.
-        let _ = stream.write_all(body);
-        let mut bytes = Vec::new();
-        let _ = stream.read_to_end(&mut bytes);
-        let text = String::from_utf8(bytes).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").expect("an answer");
-        Answer { status: head[9..12].parse().unwrap(), head: head.to_lowercase(), body: body.to_owned() }
+    pub(super) fn send(&self, head: &str, body: &[u8]) -> Answer {
+        send(self.port, head, body)
     }
 
-    fn head(&self) -> String {
+    pub(super) fn head(&self) -> String {
         format!(
             "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
              accept: application/json, text/event-stream\r\n",
@@ -71,7 +65,7 @@ impl Server {
     }
 
     /// Opens a session and returns the head for its requests.
-    fn open(&self) -> String {
+    pub(super) fn open(&self) -> String {
         let client = json!({ "name": "test", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
@@ -85,6 +79,26 @@ impl Server {
     }
 }
 
+fn connect(port: u16) -> TcpStream {
+    let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(WATCHDOG)).unwrap();
+    stream
+}
+
+/// Sends a head and a body as they are and reads all that comes.
+pub(super) fn send(port: u16, head: &str, body: &[u8]) -> Answer {
+    let mut stream = connect(port);
+    let head = format!("{head}connection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+    stream.write_all(head.as_bytes()).unwrap();
+    // A server that refuses by the head need not read the body.
+    let _ = stream.write_all(body);
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8(bytes).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").expect("an answer");
+    Answer { status: head[9..12].parse().unwrap(), head: head.to_lowercase(), body: body.to_owned() }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -93,14 +107,14 @@ impl Drop for Server {
 }
 
 /// The answer to a request in a stream of events.
-fn answer(answer: &Answer, id: u64) -> Value {
+pub(super) fn answer(answer: &Answer, id: u64) -> Value {
     assert_eq!(answer.status, 200, "{}", answer.body);
     let events = answer.body.lines().filter_map(|line| line.strip_prefix("data:"));
     let mut messages = events.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
     messages.find(|message| message["id"] == id).unwrap_or_else(|| panic!("no answer in {}", answer.body))
 }
 
-fn call(id: u64, tool: &str, arguments: &str) -> String {
+pub(super) fn call(id: u64, tool: &str, arguments: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
     )

@@ -129,6 +129,11 @@ impl Peer {
         self.read().expect("the process ended without an answer")
     }
 
+    /// Puts a message back for later.
+    pub(crate) fn keep(&mut self, message: Value) {
+        self.kept.push_back(message);
+    }
+
     fn read(&mut self) -> Option<Value> {
         let line = match self.lines.recv_timeout(WATCHDOG) {
             Ok(line) => line,

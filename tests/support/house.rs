@@ -104,7 +104,9 @@ impl House {
         };
         let mut config = Config::new(self.path("state"), cache)
             .grant("workspace", self.path("workspace"), Access::ReadWrite)
-            .plugin(self.path("plugins"));
+            .plugin(self.path("plugins"))
+            // What a test changes is meant to count at once.
+            .follow(self.root.clone());
         // A call that waits for a person is told at once to come back.
         config.approval.park_wait_seconds = 0;
         let own = self.path("helper");

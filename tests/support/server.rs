@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex};
 pub(crate) enum Answer {
     /// A page.
     Page(String),
+    /// A script.
+    Script(String),
     /// Somewhere else.
     Redirect(String),
     /// Nothing, for as long as the server is there.
@@ -102,6 +104,7 @@ fn answer(mut stream: TcpStream, paths: &Mutex<HashMap<String, Answer>>, asked: 
     };
     let text = match found {
         Some(Answer::Page(body)) => whole("200 OK", "text/html; charset=utf-8", "", &body),
+        Some(Answer::Script(body)) => whole("200 OK", "text/javascript", "", &body),
         Some(Answer::Redirect(to)) => whole("302 Found", "text/plain", &format!("Location: {to}\r\n"), ""),
         Some(Answer::Silence) => {
             let _ = stream.read(&mut byte);

@@ -1,8 +1,9 @@
-//! What waits for a person, and what do they say? Everything that decides needs a person at a controlling terminal,
-//! shows the whole request and asks; looking needs nobody.
+//! What waits for a person, and what do they say? Everything that decides needs a person at a controlling terminal, who is
+//! shown the whole request and asked, or an operator's token; looking needs nobody.
 
-use crate::args::{ApprovalsCommand, ApproveArguments, Arguments, DenyArguments, Format, SessionCommand};
+use crate::args::{ApprovalsCommand, ApproveArguments, Arguments, DenyArguments, Format};
 use crate::failure::Failure;
+use crate::person::Person;
 use crate::terminal::{self, Terminal, printable_lines};
 use crate::{output, setup};
 use hermes_runtime::journal::Journal;
@@ -26,39 +27,18 @@ pub(crate) async fn run(arguments: &Arguments, command: &ApprovalsCommand) -> Re
         ApprovalsCommand::Deny(command) => deny(arguments, &journal, command).await,
         ApprovalsCommand::Watch => watch(arguments, &journal).await,
         ApprovalsCommand::Forget { id } => {
-            let person = person()?;
+            let person = Person::who_decides(arguments)?;
             let parked = find(&journal, id).await?;
-            desk::forget(&journal, &parked, &person.1).await.map_err(failed)?;
+            desk::forget(&journal, &parked, &person.name()).await.map_err(failed)?;
             output::line(&format!("{} was taken back", parked.id));
             Ok(0)
         }
         ApprovalsCommand::Resume { caller } => {
-            let person = person()?;
-            desk::resume(&journal, caller, &person.1).await.map_err(failed)?;
+            let person = Person::who_decides(arguments)?;
+            desk::resume(&journal, caller, &person.name()).await.map_err(failed)?;
             output::line(&format!("the calls of {} run again", printable_lines(caller)));
             Ok(0)
         }
-    }
-}
-
-/// Changes what counts of a caller.
-pub(crate) async fn session(arguments: &Arguments, command: &SessionCommand) -> Result<u8, Failure> {
-    let SessionCommand::ClearTaint { caller } = command;
-    let (_, by) = person()?;
-    let journal = hermes_runtime::open_journal(&setup::state_dir(arguments)?)
-        .map_err(|error| Failure::unavailable(error.to_string()))?;
-    let own = || format!("local:{}", rustix::process::getuid().as_raw());
-    let caller = caller.clone().unwrap_or_else(own);
-    desk::clear_taint(&journal, &caller, &by).await.map_err(failed)?;
-    output::line(&format!("what {} has read from outside counts no more", printable_lines(&caller)));
-    Ok(0)
-}
-
-/// Whoever grants something sits at the terminal of this command.
-fn person() -> Result<(Terminal, String), Failure> {
-    match Terminal::open() {
-        Some(terminal) => Ok((terminal, terminal::person())),
-        None => Err(Failure::denied("deciding needs a person at a terminal; run this command at yours")),
     }
 }
 
@@ -123,7 +103,7 @@ fn shown(parked: &Parked) -> String {
 }
 
 async fn approve(arguments: &Arguments, journal: &Journal, command: &ApproveArguments) -> Result<u8, Failure> {
-    let (terminal, by) = person()?;
+    let person = Person::who_decides(arguments)?;
     let parked = find(journal, &command.id).await?;
     let (scope, words) = match (&command.session, &command.r#for) {
         (true, _) => (Scope::Session, "the same call again for this session".to_owned()),
@@ -133,16 +113,16 @@ async fn approve(arguments: &Arguments, journal: &Journal, command: &ApproveArgu
         (false, None) => (Scope::Once, "it once".to_owned()),
     };
     output::line(&shown(&parked));
-    if !terminal.confirm(&format!("Run {words}?")) {
+    if !person.confirms(&format!("Run {words}?")) {
         return Err(Failure::denied("nothing was decided"));
     }
-    decide(arguments, journal, &parked, Verdict::Approve(scope), &by).await?;
+    decide(arguments, journal, &parked, Verdict::Approve(scope), &person.name()).await?;
     output::line(&format!("{} is approved; the call runs when its caller makes it again or still waits", parked.id));
     Ok(0)
 }
 
 async fn deny(arguments: &Arguments, journal: &Journal, command: &DenyArguments) -> Result<u8, Failure> {
-    let (_, by) = person()?;
+    let by = Person::who_decides(arguments)?.name();
     let parked = find(journal, &command.id).await?;
     decide(arguments, journal, &parked, Verdict::Deny { reason: command.reason.clone() }, &by).await?;
     output::line(&format!("{} is denied", parked.id));
@@ -162,7 +142,10 @@ async fn decide(
 
 /// Shows each question as it comes and asks about it, until the person ends the command.
 async fn watch(arguments: &Arguments, journal: &Journal) -> Result<u8, Failure> {
-    let (_, by) = person()?;
+    if Terminal::open().is_none() {
+        return Err(Failure::denied("watching asks at a terminal; run this command at yours"));
+    }
+    let by = terminal::person();
     output::warn("waiting for questions; Ctrl-C ends this and decides nothing");
     let mut seen = std::collections::HashSet::new();
     loop {

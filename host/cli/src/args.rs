@@ -1,6 +1,7 @@
 //! What can be said on the command line?
 
 use crate::author::AuthorCommand;
+use crate::tools::arguments::ToolsCommand;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use hermes_runtime::config::Origin;
@@ -35,6 +36,9 @@ pub(crate) struct Arguments {
     /// What the agent works on; told to the tool, changes no decision
     #[arg(long, global = true, value_name = "TEXT")]
     pub(crate) task: Option<String>,
+    /// A file with an operator's token, in place of a person at a terminal; or $HERMES_OPERATOR_TOKEN has the token
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) operator_token_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgument,
     /// Say on standard error what the runtime does
@@ -119,6 +123,9 @@ pub(crate) enum Command {
     /// Tell an agent's client about this runtime
     #[command(subcommand)]
     Client(ClientCommand),
+    /// Take servers of others into your configuration; needs a person at a terminal or an operator's token
+    #[command(subcommand)]
+    Servers(ServersCommand),
     /// See which tools there are
     #[command(subcommand)]
     Tools(ToolsCommand),
@@ -128,7 +135,7 @@ pub(crate) enum Command {
     /// See and try what is permitted, and what past decisions suggest
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Change what counts of a caller; needs a person at a terminal
+    /// See the circumstances of sessions; change them, or what counts of a caller: that needs a person at a terminal or an operator's token
     #[command(subcommand)]
     Session(SessionCommand),
     /// See which calls wait for a person, and decide them
@@ -198,6 +205,9 @@ pub(crate) struct ServeArguments {
     /// The address to listen on; one of this machine's own unless a certificate is given
     #[arg(long, default_value = "127.0.0.1:7357", value_name = "ADDRESS")]
     pub(crate) listen: std::net::SocketAddr,
+    /// The address of the page for approvals, which is served once there is an operator's token
+    #[arg(long, default_value = "127.0.0.1:7358", value_name = "ADDRESS")]
+    pub(crate) approvals: std::net::SocketAddr,
     /// Encrypt, with the certificates of this file (PEM, the server's own first)
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_certificate: Option<PathBuf>,
@@ -215,6 +225,9 @@ pub(crate) enum TokenCommand {
     Add {
         /// Whom it is for
         name: String,
+        /// It lets its bearer decide what waits, on the page of `serve` and with commands, and call nothing
+        #[arg(long)]
+        operator: bool,
     },
     /// List the tokens
     List,
@@ -260,27 +273,38 @@ pub(crate) enum ClientName {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ToolsCommand {
-    /// List the tools
-    List {
-        /// Also those that the role may not call
-        #[arg(long)]
-        all: bool,
-    },
-    /// Show one tool's manifest and schema
-    Show {
-        /// Its name or alias
-        tool: String,
-    },
-    /// Show the forms of one tool's arguments that went well, the most frequent first
-    Template {
-        /// Its name or alias
-        tool: String,
-    },
+pub(crate) enum ServersCommand {
+    /// Add the servers that a client's `mcp.json` names, after they were shown
+    Import(ServersImportArguments),
+}
+
+/// Servers from a client's file.
+#[derive(Debug, Args)]
+pub(crate) struct ServersImportArguments {
+    /// The file, such as `.mcp.json` or `.cursor/mcp.json`
+    pub(crate) file: PathBuf,
+    /// Only show what would be added
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// Replace servers of the same names
+    #[arg(long)]
+    pub(crate) replace: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StatsCommand {
+    /// Show how tools are used and how well they work, with names that no tool has and tools that nobody uses
+    Tools {
+        /// Show on which days of the last four weeks each was asked for
+        #[arg(long)]
+        heat: bool,
+    },
+    /// The same by adapter
+    Adapters {
+        /// Show on which days of the last four weeks each was asked for
+        #[arg(long)]
+        heat: bool,
+    },
     /// List the mistakes that are made with arguments, the most frequent first
     Arguments {
         /// Only those of one tool
@@ -447,6 +471,19 @@ pub(crate) enum SessionCommand {
         /// The caller, such as local:1000; yourself without it
         caller: Option<String>,
     },
+    /// See the last sessions, and what a person has set for them
+    Show {
+        /// Its name, or the beginning of it
+        session: Option<String>,
+    },
+    /// Set the circumstances of a session with `--workflow`, `--mode` and `--purpose`, from its next call on
+    Set {
+        /// Its name, or the beginning of it
+        session: String,
+        /// Take back what was set
+        #[arg(long)]
+        clear: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -462,18 +499,18 @@ pub(crate) enum ApprovalsCommand {
         /// Its id, or the beginning of it
         id: String,
     },
-    /// Say yes to one, after it was shown; needs a person at a terminal
+    /// Say yes to one, after it was shown; needs a person at a terminal or an operator's token
     Approve(ApproveArguments),
-    /// Say no to one; needs a person at a terminal
+    /// Say no to one; needs a person at a terminal or an operator's token
     Deny(DenyArguments),
     /// Show each as it comes, and ask; needs a person at a terminal
     Watch,
-    /// Take back a yes, a no, or a question that waits; needs a person at a terminal
+    /// Take back a yes, a no, or a question that waits; needs a person at a terminal or an operator's token
     Forget {
         /// Its id, or the beginning of it
         id: String,
     },
-    /// Let the calls of a halted caller run again; needs a person at a terminal
+    /// Let the calls of a halted caller run again; needs a person at a terminal or an operator's token
     Resume {
         /// The caller, such as local:1000
         caller: String,

@@ -40,6 +40,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Resul
         progress: None,
         fixed: None,
         parent: None,
+        asks_itself: false,
     };
     let code = match (one, &command.batch) {
         (Some((tool, text)), _) => {

@@ -54,7 +54,9 @@ impl From<StartError> for Failure {
             StartError::Policies(faults) => {
                 Failure { faults: faults.0, ..Failure::usage("the policies are wrong, so nothing runs") }
             }
-            StartError::Journal(_) | StartError::Sandbox(_) => Failure::unavailable(error.to_string()),
+            StartError::Journal(_) | StartError::Sandbox(_) | StartError::Lock(_) => {
+                Failure::unavailable(error.to_string())
+            }
         }
     }
 }

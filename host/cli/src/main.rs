@@ -10,17 +10,21 @@ mod author;
 mod call;
 mod client;
 mod configuration;
+mod denials;
 mod doctor;
 mod failure;
 mod identity;
 mod learning;
 mod log;
 mod output;
+mod person;
 mod plugin;
 mod policy;
 mod results;
 mod run;
 mod serve;
+mod servers;
+mod session;
 mod setup;
 mod stats;
 mod terminal;
@@ -28,11 +32,13 @@ mod token;
 mod tools;
 mod trajectory;
 mod trust;
+mod webhook;
 
 use args::{Arguments, ClientCommand, Command};
 use clap::CommandFactory;
 use failure::Failure;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Plugins that are part of the program.
 static BUILT_IN: &[hermes_runtime::adapter::plugin::Embedded] = include!(concat!(env!("OUT_DIR"), "/plugins.rs"));
@@ -41,7 +47,7 @@ fn main() -> ExitCode {
     // The same program starts the programs of tools and compiles components, each in a process of its own.
     hermes_runtime::helper_main();
     let arguments = match Arguments::read() {
-        Ok(arguments) => arguments,
+        Ok(arguments) => Arc::new(arguments),
         Err(error) => return output::usage(&error),
     };
     let log = log::start(&arguments);
@@ -57,17 +63,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<u8, Failure> {
+fn run(arguments: &Arc<Arguments>) -> Result<u8, Failure> {
     match &arguments.command {
         Command::Call(call) => on_runtime(call::run(arguments, call)),
         Command::Run => on_runtime(run::run(arguments)),
         Command::Serve(command) => on_runtime(serve::run(arguments, command)),
         Command::Token(command) => token::run(arguments, command),
         Command::Client(ClientCommand::Add(command)) => client::add(arguments, command),
+        Command::Servers(command) => servers::run(arguments, command),
         Command::Tools(command) => on_runtime(tools::run(arguments, command)),
         Command::Plugin(command) => plugin::run(arguments, command),
         Command::Policy(command) => on_runtime(policy::run(arguments, command)),
-        Command::Session(command) => on_runtime(approvals::session(arguments, command)),
+        Command::Session(command) => on_runtime(session::run(arguments, command)),
         Command::Approvals(command) => on_runtime(approvals::run(arguments, command)),
         Command::Stats(command) => on_runtime(stats::run(arguments, command)),
         Command::Audit(command) => audit::run(arguments, command),

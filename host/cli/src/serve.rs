@@ -5,12 +5,15 @@ use crate::args::{Arguments, ServeArguments};
 use crate::failure::Failure;
 use crate::setup::Folders;
 use crate::token::{self, Token};
-use crate::{output, setup};
-use hermes_gateway::{Authenticate, Authenticated, Certificate, Listening};
+use crate::{output, session, setup, webhook};
+use hermes_gateway::{
+    Authenticate, Authenticated, CancellationToken, Certificate, Listening, Operator, Operators, ServeError, Shown,
+};
 use hermes_runtime::call::Digest;
 use hermes_runtime::config::Config;
-use hermes_runtime::document;
 use hermes_runtime::permission::role::GUEST;
+use hermes_runtime::{Runtime, document};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -22,31 +25,84 @@ pub(crate) async fn run(arguments: &Arguments, command: &ServeArguments) -> Resu
             "nobody could be let in: there is no token; make one with `hermes-dispatch token add NAME --role ROLE`",
         ));
     }
-    let address = command.listen;
     let certificate = certificate(command)?;
-    if certificate.is_none() && !address.ip().is_loopback() {
-        let why = format!(
-            "`{address}` is not this machine's own address, and nothing is encrypted; listen on 127.0.0.1, or give \
-             --tls-certificate and --tls-key"
-        );
-        return Err(Failure::usage(why));
+    for address in [command.listen, command.approvals] {
+        if certificate.is_none() && !address.ip().is_loopback() {
+            let why = format!(
+                "`{address}` is not this machine's own address, and nothing is encrypted; listen on 127.0.0.1, or give \
+                 --tls-certificate and --tls-key"
+            );
+            return Err(Failure::usage(why));
+        }
     }
     let scheme = if certificate.is_some() { "https" } else { "http" };
     let setup = setup::load(arguments)?;
-    let authenticate = authenticate(state, setup.loaded.config.clone());
+    let sending = webhook::of(&setup.loaded.config)?;
+    let authenticate = authenticate(state.clone(), setup.loaded.config.clone());
     let runtime = setup::start_unattended(setup)?;
+    let listening = |listener| Listening { listener, certificate: certificate.clone(), names: command.names.clone() };
+    let (listener, address) = listen(&runtime, command.listen).await?;
+    let page = match token::read(&state)?.operator.is_empty() {
+        true => {
+            output::warn("no page for approvals: make a token with `hermes-dispatch token add NAME --operator` first");
+            None
+        }
+        false => {
+            let (listener, address) = listen(&runtime, command.approvals).await?;
+            output::warn(&format!("page for approvals at {scheme}://{address}/"));
+            Some(listening(listener))
+        }
+    };
+    output::warn(&format!("serving at {scheme}://{address}{}", hermes_gateway::PATH));
+    let stop = crate::run::until_told()?;
+    let agents = hermes_gateway::serve_http(runtime.clone(), authenticate, listening(listener), stop.clone());
+    let people = serve_page(runtime.clone(), operators(state), page, stop.clone());
+    let sending = webhook::serve(sending, runtime.config().clone(), stop);
+    let (agents, people, ()) = tokio::join!(agents, people, sending);
+    let ended = agents.and(people);
+    if !runtime.flush().await {
+        tracing::error!("the last records could not be written to the journal; `hermes-dispatch doctor` says why");
+    }
+    ended.map(|()| 0).map_err(|error| Failure::internal(error.to_string()))
+}
+
+/// Listens on an address, which no tool reaches from now on.
+async fn listen(runtime: &Runtime, address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| Failure::unavailable(format!("`{address}` cannot be listened on: {error}")))?;
     let address = listener.local_addr().map_err(|error| Failure::internal(error.to_string()))?;
     runtime.listens_on(address);
-    output::warn(&format!("serving at {scheme}://{address}{}", hermes_gateway::PATH));
-    let listening = Listening { listener, certificate, names: command.names.clone() };
-    let ended = hermes_gateway::serve_http(runtime.clone(), authenticate, listening, crate::run::until_told()?).await;
-    if !runtime.flush().await {
-        tracing::error!("the last records could not be written to the journal; `hermes-dispatch doctor` says why");
+    Ok((listener, address))
+}
+
+async fn serve_page(
+    runtime: Arc<Runtime>,
+    operators: Operators,
+    page: Option<Listening>,
+    stop: CancellationToken,
+) -> Result<(), ServeError> {
+    match page {
+        Some(page) => hermes_gateway::serve_approvals(runtime, operators, page, stop).await,
+        None => Ok(()),
     }
-    ended.map(|()| 0).map_err(|error| Failure::internal(error.to_string()))
+}
+
+/// Finds whose token is shown. A list that cannot be read lets nobody in.
+fn operators(state: PathBuf) -> Operators {
+    Arc::new(move |shown| {
+        let digest = match shown {
+            Shown::Token(text) => Digest::of(text.as_bytes()),
+            Shown::Id(id) => Digest::parse(id)?,
+        };
+        match token::operator(&state, &digest) {
+            Ok(found) => found.map(|found| Operator { id: found.digest.to_string().into(), name: found.name.into() }),
+            Err(failure) => {
+                tracing::error!("{}", failure.message);
+                None
+            }
+        }
+    })
 }
 
 /// What the server shows its clients, if the command names it.
@@ -65,13 +121,14 @@ fn certificate(command: &ServeArguments) -> Result<Option<Certificate>, Failure>
 
 /// Finds what a token stands for. A list that cannot be read lets nobody in.
 fn authenticate(state: PathBuf, config: Config) -> Authenticate {
+    let set = session::asked(state.clone());
     Arc::new(move |text: &str| {
         let found = find(&state, text)?;
         if !config.roles.contains_key(&found.role) && found.role != GUEST {
             tracing::warn!(token = %found.name, role = %found.role, "the token's role is not in the configuration any more");
             return None;
         }
-        Some(Authenticated { token: found.digest.to_string().into(), identity: found.identity() })
+        Some(Authenticated { token: found.digest.to_string().into(), identity: found.identity(set.clone()) })
     })
 }
 

@@ -47,8 +47,17 @@ fn own_sources(arguments: &Arguments, folders: &Folders) -> Result<Vec<Source>, 
 
 /// Reads all configuration and grants the workspace.
 pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
-    let folders = Folders::of_this_user()?;
     let workspace = workspace(arguments)?;
+    load_in(arguments, workspace, arguments.workspace_from.clone())
+}
+
+/// The same for the folder that an agent's client offers as its only root.
+pub(crate) fn load_for_root(arguments: &Arguments, root: &Path) -> Result<Setup, Failure> {
+    load_in(arguments, usable(root)?, Origin::Default)
+}
+
+fn load_in(arguments: &Arguments, workspace: Result<PathBuf, String>, from: Origin) -> Result<Setup, Failure> {
+    let folders = Folders::of_this_user()?;
     let mut sources = own_sources(arguments, &folders)?;
     let mut base = Config::new(&folders.state, &folders.cache);
     // Trust is kept in the user's own state folder, also when records are kept elsewhere.
@@ -74,7 +83,6 @@ pub(crate) fn load(arguments: &Arguments) -> Result<Setup, Failure> {
     let mut no_workspace = None;
     match workspace {
         Ok(path) => {
-            let from = arguments.workspace_from.clone();
             grant(&mut loaded, Config::WORKSPACE, Grant { path, mode: Access::ReadWrite }, from);
         }
         Err(why) => no_workspace = Some(why),
@@ -100,7 +108,13 @@ pub(crate) fn start(setup: Setup) -> Result<Arc<Runtime>, Failure> {
     let runtime =
         Runtime::start_watched(setup.loaded.config, BUILT_IN, approver, &mut |component| installing.show(&component))?;
     drop(installing);
-    output::faults(&runtime.toolbox().faults);
+    let toolbox = runtime.toolbox();
+    output::faults(&toolbox.faults);
+    if !toolbox.held.is_empty() {
+        let names: Vec<&str> = toolbox.held.iter().map(|held| held.name.as_str()).collect();
+        output::warn(&format!("{} changed and stay as accepted; see `hermes-dispatch tools accept`", names.join(", ")));
+    }
+    drop(toolbox);
     Ok(Arc::new(runtime))
 }
 
@@ -113,9 +127,12 @@ pub(crate) fn start_unattended(setup: Setup) -> Result<Arc<Runtime>, Failure> {
         tracing::warn!("{why}");
     }
     let runtime = Runtime::start(setup.loaded.config, BUILT_IN, None)?;
-    for fault in &runtime.toolbox().faults {
-        tracing::warn!("{fault}");
+    let toolbox = runtime.toolbox();
+    toolbox.faults.iter().for_each(|fault| tracing::warn!("{fault}"));
+    for held in &toolbox.held {
+        tracing::warn!(name = held.name, "it changed and stays as accepted; see `hermes-dispatch tools accept`");
     }
+    drop(toolbox);
     Ok(Arc::new(runtime))
 }
 
@@ -158,7 +175,12 @@ pub(crate) fn workspace(arguments: &Arguments) -> Result<Result<PathBuf, String>
             std::env::current_dir().map_err(|error| Failure::usage(format!("the current folder is gone: {error}")))?
         }
     };
-    let folder = folder.canonicalize().unwrap_or(folder);
+    usable(&folder)
+}
+
+/// A folder as the workspace, or why it is none.
+fn usable(folder: &Path) -> Result<Result<PathBuf, String>, Failure> {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     if !folder.is_dir() {
         return Err(Failure::usage(format!("the workspace `{}` is no folder", folder.display())));
     }

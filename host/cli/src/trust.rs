@@ -4,8 +4,8 @@
 use crate::args::{Arguments, TrustArguments};
 use crate::failure::Failure;
 use crate::output;
+use crate::person::Person;
 use crate::setup::Folders;
-use crate::terminal::Terminal;
 use hermes_runtime::call::Digest;
 use hermes_runtime::document;
 use serde::{Deserialize, Serialize};
@@ -44,11 +44,11 @@ pub(crate) fn run(arguments: &Arguments, command: &TrustArguments) -> Result<u8,
         }
     };
     let folder = folder.canonicalize().map_err(|error| Failure::usage(format!("`{}`: {error}", folder.display())))?;
-    let Some(terminal) = Terminal::open() else {
-        return Err(Failure::denied(
+    let person = Person::present(arguments)?.ok_or_else(|| {
+        Failure::denied(
             "trusting a project needs a person at a terminal; run `hermes-dispatch trust` in the project's folder yourself",
-        ));
-    };
+        )
+    })?;
     let mut trusted = read(&folders.state)?;
     if command.revoke {
         trusted.projects.remove(&folder);
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, command: &TrustArguments) -> Result<u8,
     let unreadable = |error: std::io::Error| Failure::usage(format!("the project cannot be read: {error}"));
     let digest = |text: &str| digest(text, &files).map_err(unreadable);
     let seen = digest(&text)?;
-    if !terminal.confirm("Have you read them, and may they decide which tools there are?") {
+    if !person.confirms("Have you read them, and may they decide which tools there are?") {
         return Err(Failure::denied("nothing was changed"));
     }
     let text = document::read_text(&project).map_err(unreadable)?;

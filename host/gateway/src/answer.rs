@@ -54,6 +54,13 @@ fn content(mut data: Value) -> (Vec<ContentBlock>, Value) {
     let blocks = match &mut data {
         Value::Null => return (Vec::new(), data),
         Value::String(text) => return (vec![ContentBlock::text(text.clone())], data),
+        // A resource alone is the whole of the data, as the protocol writes it.
+        Value::Object(facts) if facts.get("type").is_some_and(|kind| kind == "resource") => {
+            match serde_json::from_value::<ContentBlock>(Value::Object(facts.clone())) {
+                Ok(resource) => return (vec![resource], data),
+                Err(_) => Vec::new(),
+            }
+        }
         Value::Object(facts) => match facts.get_mut("content") {
             Some(Value::Array(items)) if !items.is_empty() && items.iter().all(is_block) => {
                 items.iter_mut().map(block).collect()
@@ -211,6 +218,15 @@ mod tests {
         assert_eq!(result.content.len(), 1);
         assert_eq!(result.content[0].as_image().map(|image| image.data.as_str()), Some("AAAA"));
         assert!(!result.structured_content.unwrap().to_string().contains("AAAA"));
+    }
+
+    #[test]
+    fn a_resource_alone_is_one_for_the_client_too() {
+        let data =
+            json!({ "type": "resource", "resource": { "uri": "test://a", "mimeType": "text/plain", "text": "x" } });
+        let result = result(Envelope::ok(data, Metadata::default()));
+        assert_eq!(serde_json::to_value(&result.content[0]).unwrap()["resource"]["uri"], "test://a");
+        assert_eq!(result.content.len(), 1);
     }
 
     #[test]

@@ -7,33 +7,31 @@
 //! a time, and within what all bodies together may take, and goes through the same filter as a line on a pipe; what
 //! cannot pass is a 400 with the JSON-RPC error of the table.
 
+pub(crate) mod accept;
 mod body;
-mod head;
+pub(crate) mod head;
 mod tls;
 
+use crate::rooted::Rooted;
 use crate::server::{self, Server};
 use crate::{Identity, ServeError};
+use accept::Answering;
 use body::Bodies;
 use head::Own;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 pub use tls::{Certificate, CertificateError};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio_rustls::{TlsAcceptor, server::TlsStream};
-use tokio_util::either::Either;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -41,10 +39,6 @@ use tokio_util::task::TaskTracker;
 pub const PATH: &str = "/mcp";
 /// Connections at once. Further ones wait in the kernel.
 const CONNECTIONS: usize = 1024;
-/// How long the head of a request may take. Who sends a byte a second holds a connection no longer than this.
-const HEAD: Duration = Duration::from_secs(10);
-/// Largest head, in bytes.
-const HEAD_BYTES: usize = 64 << 10;
 /// How long a session lives without a request.
 const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
 /// How long running calls may go on when the server ends.
@@ -102,12 +96,7 @@ pub async fn serve_http(
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
     let Listening { listener, certificate, names } = listening;
-    let address = listener.local_addr().map_err(|error| ServeError::Broken(error.to_string()))?;
-    if certificate.is_none() && !address.ip().is_loopback() {
-        return Err(ServeError::Broken(format!(
-            "{address} is not this machine's own address and nothing is encrypted"
-        )));
-    }
+    let address = private_address(&listener, certificate.as_ref())?;
     let gate = Arc::new(Gate {
         runtime,
         authenticate,
@@ -121,7 +110,7 @@ pub async fn serve_http(
     let open = GracefulShutdown::new();
     tokio::select! {
         () = stop.cancelled() => {}
-        () = accept(&listener, certificate.as_ref(), &gate, &open) => {}
+        () = accept::accept(&listener, certificate.as_ref(), CONNECTIONS, &gate, (&open, &stop)) => {}
     }
     drop(listener);
     gate.running.close();
@@ -131,62 +120,28 @@ pub async fn serve_http(
     Ok(())
 }
 
-async fn accept(listener: &TcpListener, certificate: Option<&Certificate>, gate: &Arc<Gate>, open: &GracefulShutdown) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let acceptor = certificate.map(|certificate| TlsAcceptor::from(certificate.0.clone()));
-    loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Out of descriptors, most likely: a pause lets some be closed.
-                tracing::warn!(%error, "a connection cannot be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let (gate, acceptor, watcher) = (gate.clone(), acceptor.clone(), open.watcher());
-        tokio::spawn(async move {
-            let Some(stream) = encrypt(stream, acceptor, &gate.stop).await else { return };
-            let service = service_fn(move |request| {
-                let gate = gate.clone();
-                async move { Ok::<_, Infallible>(gate.answer(request).await) }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD)
-                .max_buf_size(HEAD_BYTES)
-                .serve_connection(TokioIo::new(stream), service);
-            if let Err(error) = watcher.watch(connection).await {
-                tracing::debug!(%error, "a connection broke");
-            }
-            drop(place);
-        });
+/// The address that is listened on, unless others could listen to what is said there.
+pub(crate) fn private_address(
+    listener: &TcpListener,
+    certificate: Option<&Certificate>,
+) -> Result<SocketAddr, ServeError> {
+    let address = listener.local_addr().map_err(|error| ServeError::Broken(error.to_string()))?;
+    match certificate.is_none() && !address.ip().is_loopback() {
+        true => {
+            Err(ServeError::Broken(format!("{address} is not this machine's own address and nothing is encrypted")))
+        }
+        false => Ok(address),
     }
 }
 
-/// Agrees with a client on how to encrypt, within the time that the head of a request has too.
-async fn encrypt(
-    stream: TcpStream,
-    acceptor: Option<TlsAcceptor>,
-    stop: &CancellationToken,
-) -> Option<Either<TcpStream, TlsStream<TcpStream>>> {
-    let Some(acceptor) = acceptor else { return Some(Either::Left(stream)) };
-    tokio::select! {
-        () = stop.cancelled() => None,
-        agreed = tokio::time::timeout(HEAD, acceptor.accept(stream)) => match agreed {
-            Ok(Ok(stream)) => Some(Either::Right(stream)),
-            Ok(Err(error)) => {
-                tracing::debug!(%error, "a client could not agree on how to encrypt");
-                None
-            }
-            Err(_) => None,
-        },
+impl Answering for Gate {
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        self.serve(request).await
     }
 }
 
 impl Gate {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn serve(&self, request: Request<Incoming>) -> Answer {
         let authenticated = match self.admit(&request) {
             Ok(authenticated) => authenticated,
             Err(answer) => return *answer,
@@ -240,7 +195,7 @@ impl Gate {
         let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
         let made = services.entry(authenticated.token.clone()).or_insert_with(|| {
             let session = server::stateless_session(&authenticated.identity);
-            let server = Server::new(self.runtime.clone(), authenticated.identity.clone(), session);
+            let server = Server::new(Rooted::new(self.runtime.clone(), None), authenticated.identity.clone(), session);
             let mut sessions = SessionConfig::default();
             sessions.keep_alive = Some(SESSION_IDLE);
             let mut manager = LocalSessionManager::default();

@@ -28,20 +28,28 @@
 //! refuses, are a 400 with that error; what is refused before a message is read has a status of its own.
 
 mod answer;
+mod approvals;
+mod elicit;
 mod frame;
 mod http;
 mod inflight;
 mod line;
 mod listing;
 mod offered;
+mod rooted;
 mod server;
 mod stdio;
+mod webhook;
 
+pub use crate::approvals::{Operator, Operators, Shown, serve_approvals};
 pub use crate::http::{Authenticate, Authenticated, Certificate, CertificateError, Listening, PATH, serve_http};
+pub use crate::rooted::ForRoot;
+pub use crate::webhook::{Webhook, WebhookError};
 use hermes_runtime::Runtime;
 use hermes_runtime::call::{Caller, Situation};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
+use rooted::Rooted;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 pub use tokio_util::sync::CancellationToken;
@@ -53,6 +61,31 @@ pub struct Identity {
     pub caller: Arc<Caller>,
     /// In which circumstances.
     pub situation: Arc<Situation>,
+    /// What a person has set for a session since.
+    pub set: Set,
+}
+
+/// What a person has set as the circumstances of a session since it began. It is asked for each call.
+#[derive(Clone, Default)]
+pub struct Set(pub Option<Arc<dyn Fn(&str) -> Option<Situation> + Send + Sync>>);
+
+impl Set {
+    /// The circumstances of a session, if a person has set them.
+    pub(crate) fn of(&self, session: &str) -> Option<Situation> {
+        self.0.as_ref()?(session)
+    }
+}
+
+impl std::fmt::Debug for Set {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "asked for each call" } else { "nothing" })
+    }
+}
+
+/// The time, in milliseconds since 1970.
+fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Why a connection ended otherwise than by its peer.
@@ -66,19 +99,20 @@ pub enum ServeError {
     Broken(String),
 }
 
-/// Serves one client over a pair of pipes until it ends the input or `stop` is cancelled. Calls that run then are
-/// waited for, within limits; what still runs after that is cancelled and recorded so.
+/// Serves one client over a pair of pipes, with a runtime and, where the workspace is the one root that the client offers,
+/// what makes one for that. It serves until the client ends the input or `stop` is cancelled. Calls that run then are waited
+/// for, within limits; what still runs after that is cancelled and recorded so.
 ///
 /// # Errors
 /// If the session cannot begin or the gateway breaks. What a client sends is no error.
 pub async fn serve_stdio(
-    runtime: Arc<Runtime>,
+    (runtime, for_root): (Arc<Runtime>, Option<ForRoot>),
     identity: Identity,
     pipes: (impl AsyncRead + Unpin + Send + 'static, impl AsyncWrite + Unpin + Send + 'static),
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
     let session: Arc<str> = format!("stdio:{}", ulid::Ulid::generate()).into();
-    let server = server::Server::new(runtime, identity, session);
+    let server = server::Server::new(Rooted::new(runtime, for_root), identity, session);
     let transport = stdio::Stdio::new(pipes.0, pipes.1, stop);
     match server.serve(transport).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| ServeError::Broken(error.to_string())),

@@ -1,9 +1,8 @@
 //! Which tools does a caller see, and how are they described to its client? Pure; must not know how they are called.
 
-use hermes_runtime::registry::manifest::{Effect, InputType, OutputField};
-use hermes_runtime::registry::{Registry, Tool, is_visible};
+use hermes_runtime::registry::manifest::Effect;
+use hermes_runtime::registry::{Registry, Tool, export, is_visible};
 use rmcp::model::{self, JsonObject, ListToolsResult, ToolAnnotations};
-use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// Tools of one page. Clients that do not page still see a usual number of tools.
@@ -26,46 +25,17 @@ pub(crate) fn page(registry: &Registry, role: &str, cursor: Option<&str>) -> Lis
 
 fn describe(tool: &Tool) -> model::Tool {
     let mut described = model::Tool::new(tool.name.to_string(), tool.description.trim().to_owned(), input(tool));
-    described.output_schema = output(&tool.outputs).map(Arc::new);
+    described.output_schema = output(tool).map(Arc::new);
     described.annotations = Some(annotations(tool));
     described
 }
 
-/// The input schema. The protocol wants the type to be said, which a manifest's own schema may leave out.
 fn input(tool: &Tool) -> JsonObject {
-    let mut schema = match &tool.input.json {
-        Value::Object(schema) => schema.clone(),
-        _ => Map::new(),
-    };
-    schema.entry("type").or_insert_with(|| "object".into());
-    schema
+    export::input(tool).as_object().cloned().unwrap_or_default()
 }
 
-/// The schema of the facts. Nothing is required: a client would drop a whole result for one fact that is missing.
-fn output(outputs: &[OutputField]) -> Option<JsonObject> {
-    if outputs.is_empty() {
-        return None;
-    }
-    let property = |field: &OutputField| {
-        let mut property = json!({ "type": type_name(field.type_) });
-        if let Some(description) = &field.description {
-            property["description"] = description.as_str().into();
-        }
-        (field.name.clone(), property)
-    };
-    let properties: Map<String, Value> = outputs.iter().map(property).collect();
-    Some(Map::from_iter([("type".to_owned(), "object".into()), ("properties".to_owned(), Value::Object(properties))]))
-}
-
-fn type_name(type_: InputType) -> &'static str {
-    match type_ {
-        InputType::String | InputType::Enum => "string",
-        InputType::Integer => "integer",
-        InputType::Number => "number",
-        InputType::Boolean => "boolean",
-        InputType::Array => "array",
-        InputType::Object => "object",
-    }
+fn output(tool: &Tool) -> Option<JsonObject> {
+    export::output(&tool.outputs)?.as_object().cloned()
 }
 
 fn annotations(tool: &Tool) -> ToolAnnotations {

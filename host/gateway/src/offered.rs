@@ -170,11 +170,12 @@ async fn call(server: &Server, entry: String, args: Value) -> Result<Map<String,
         tool: entry,
         args: Arguments::Value(args),
         caller: server.identity().caller.clone(),
-        situation: server.identity().situation.clone(),
+        situation: server.situation(&server.session()),
         session: server.session(),
         progress: None,
         fixed: None,
         parent: None,
+        asks_itself: false,
     };
     let envelope = server.runtime().call(call).await.envelope;
     match (envelope.error, envelope.data) {

@@ -1,8 +1,10 @@
 //! What does a connected agent get from the runtime? Lists and calls in the protocol's terms; the runtime decides. Must
 //! not know over which transport a request came.
 
+use crate::elicit::{self, Sealing};
 use crate::frame::RawArguments;
 use crate::offered::{self, Offer};
+use crate::rooted::Rooted;
 use crate::{Identity, answer, listing};
 use hermes_runtime::call::{Arguments, Call, Progress, Situation};
 use hermes_runtime::{Envelope, Runtime};
@@ -13,7 +15,7 @@ use rmcp::model::{
     PaginatedRequestParams, ProgressNotificationParam, ProgressToken, Prompt, ReadResourceRequestParams,
     ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
 };
-use rmcp::service::{Peer, RequestContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +28,8 @@ const RUNNING: usize = 32;
 const PROGRESS: usize = 16;
 /// How long an answer waits for progress of its call that was not told yet.
 const PROGRESS_FLUSH: Duration = Duration::from_secs(1);
+/// How often it is looked whether other tools are in service.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Where in `_meta` an agent may say what it works on.
 const TASK: &str = "hermes/task";
 /// Longest task that ranks results, in bytes.
@@ -39,23 +43,33 @@ decide. Paths are virtual: the project is /workspace.";
 /// The runtime as one connection sees it. Lifetime: the connection.
 #[derive(Clone)]
 pub(crate) struct Server {
-    runtime: Arc<Runtime>,
+    rooted: Rooted,
     identity: Identity,
     session: Arc<str>,
     running: Arc<Semaphore>,
+    sealing: Sealing,
 }
 
 impl Server {
-    pub(crate) fn new(runtime: Arc<Runtime>, identity: Identity, session: Arc<str>) -> Server {
-        Server { runtime, identity, session, running: Arc::new(Semaphore::new(RUNNING)) }
+    pub(crate) fn new(rooted: Rooted, identity: Identity, session: Arc<str>) -> Server {
+        Server { rooted, identity, session, running: Arc::new(Semaphore::new(RUNNING)), sealing: Sealing::new() }
     }
 
     pub(crate) fn runtime(&self) -> &Runtime {
-        &self.runtime
+        self.rooted.runtime()
     }
 
     pub(crate) fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    pub(crate) fn sealing(&self) -> &Sealing {
+        &self.sealing
+    }
+
+    /// In which circumstances calls of a session are made.
+    pub(crate) fn situation(&self, session: &str) -> Arc<Situation> {
+        self.identity.set.of(session).map_or_else(|| self.identity.situation.clone(), Arc::new)
     }
 
     pub(crate) fn session(&self) -> Arc<str> {
@@ -76,7 +90,7 @@ impl Server {
         let answered = {
             let mut answering = std::pin::pin!(async {
                 let _turn = self.running.acquire().await;
-                self.runtime.call(call).await
+                self.runtime().call(call).await
             });
             loop {
                 tokio::select! {
@@ -94,26 +108,49 @@ impl Server {
         Some(answered.envelope)
     }
 
+    /// Tells a client each time that other tools are in service, until it is gone.
+    async fn tell_changes(&self, peer: &Peer<RoleServer>) {
+        let mut last = self.runtime().toolbox();
+        while !peer.is_transport_closed() {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let now = self.runtime().toolbox();
+            if !Arc::ptr_eq(&last, &now) {
+                last = now;
+                if peer.notify_tool_list_changed().await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
     fn call(&self, request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Call {
         let head = context.extensions.get::<http::request::Parts>();
-        let raw = context.extensions.get::<RawArguments>().or_else(|| head?.extensions.get());
-        let raw = raw.map_or("{}", |raw| &raw.0);
         let said = context.meta.get(TASK).and_then(|task| task.as_str()).filter(|task| task.len() <= LONGEST_TASK);
+        let session = head.and_then(stateful_session).unwrap_or_else(|| self.session.clone());
+        let situation = self.situation(&session);
         let situation = match said {
-            Some(task) => Arc::new(Situation { task: Some(task.to_owned()), ..(*self.identity.situation).clone() }),
-            None => self.identity.situation.clone(),
+            Some(task) => Arc::new(Situation { task: Some(task.to_owned()), ..(*situation).clone() }),
+            None => situation,
         };
         Call {
             tool: request.name.to_string(),
-            args: Arguments::Json(raw.to_owned()),
+            args: Arguments::Json(arguments(context).to_owned()),
             caller: self.identity.caller.clone(),
             situation,
-            session: head.and_then(stateful_session).unwrap_or_else(|| self.session.clone()),
+            session,
             progress: None,
             fixed: None,
             parent: None,
+            asks_itself: false,
         }
     }
+}
+
+/// The arguments of a call as they were sent.
+fn arguments(context: &RequestContext<RoleServer>) -> &str {
+    let head = context.extensions.get::<http::request::Parts>();
+    let raw = context.extensions.get::<RawArguments>().or_else(|| head?.extensions.get());
+    raw.map_or("{}", |raw| &raw.0)
 }
 
 /// The session of requests over HTTP that belong to none: all of one caller's.
@@ -133,14 +170,28 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let call = self.call(&request, &context);
-        let token = context.meta.get_progress_token();
-        let told = token.map(|token| Told { token, peer: context.peer.clone() });
-        match self.run(call, told, &context).await {
-            Some(envelope) => Ok(CallToolResponse::Complete(answer::result(envelope))),
-            // Nobody reads this: the library drops the answer to a request that was taken back.
-            None => Err(ErrorData::new(ErrorCode::INVALID_REQUEST, "the request was cancelled", None)),
+        self.rooted.settled().await;
+        let mut call = self.call(&request, &context);
+        let told = || {
+            let token = context.meta.get_progress_token();
+            token.map(|token| Told { token, peer: context.peer.clone() })
+        };
+        let complete = |envelope| CallToolResponse::Complete(answer::result(envelope));
+        // Nobody reads this: the library drops the answer to a request that was taken back.
+        let cancelled = || ErrorData::new(ErrorCode::INVALID_REQUEST, "the request was cancelled", None);
+        if !elicit::may_ask(self, &context) {
+            return self.run(call, told(), &context).await.map(complete).ok_or_else(cancelled);
         }
+        elicit::take(self, &request, arguments(&context), &context).await?;
+        call.asks_itself = true;
+        let envelope = self.run(call.clone(), told(), &context).await.ok_or_else(cancelled)?;
+        let Some(parked) = elicit::askable(self, &envelope).await else { return Ok(complete(envelope)) };
+        if elicit::is_newer(&context) {
+            let asked = elicit::as_answer(self, &parked, &request, arguments(&context));
+            return Ok(asked.map_or_else(|| complete(envelope), CallToolResponse::InputRequired));
+        }
+        elicit::ask(self, &parked, &context).await?;
+        self.run(call, told(), &context).await.map(complete).ok_or_else(cancelled)
     }
 
     async fn list_tools(
@@ -148,8 +199,9 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        self.rooted.settled().await;
         let cursor = request.and_then(|request| request.cursor);
-        Ok(listing::page(&self.runtime.toolbox().registry, &self.identity.caller.role, cursor.as_deref()))
+        Ok(listing::page(&self.runtime().toolbox().registry, &self.identity.caller.role, cursor.as_deref()))
     }
 
     async fn list_resources(
@@ -157,6 +209,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        self.rooted.settled().await;
         let items = offered::list(self, Offer::Resources, "resources").await;
         Ok(ListResourcesResult::with_all_items(items.into_iter().map(|(_, item)| item).collect()))
     }
@@ -166,6 +219,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.rooted.settled().await;
         let items = offered::list(self, Offer::Templates, "resourceTemplates").await;
         Ok(ListResourceTemplatesResult::with_all_items(items.into_iter().map(|(_, item)| item).collect()))
     }
@@ -175,6 +229,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        self.rooted.settled().await;
         let contents = offered::read(self, &request.uri).await?;
         let contents = contents.into_iter().filter_map(|content| serde_json::from_value(content).ok()).collect();
         Ok(ReadResourceResponse::Complete(ReadResourceResult::new(contents)))
@@ -185,6 +240,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        self.rooted.settled().await;
         let items: Vec<(String, Prompt)> = offered::list(self, Offer::Prompts, "prompts").await;
         let named = |(server, mut prompt): (String, Prompt)| {
             prompt.name = offered::listed_name(&server, &prompt.name);
@@ -198,6 +254,7 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        self.rooted.settled().await;
         let result: GetPromptResult = offered::prompt(self, &request.name, request.arguments).await?;
         Ok(GetPromptResponse::Complete(result))
     }
@@ -207,6 +264,7 @@ impl ServerHandler for Server {
         request: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
+        self.rooted.settled().await;
         let request = serde_json::to_value(&request).unwrap_or_default();
         offered::complete(self, request).await
     }
@@ -218,13 +276,21 @@ impl ServerHandler for Server {
     ) -> Result<InitializeResult, ErrorData> {
         let result = self.negotiate_initialize(&request)?;
         tracing::info!(client = %request.client_info.name, version = %result.protocol_version, "a client connects");
+        self.rooted.expect(request.capabilities.roots.is_some());
         context.peer.set_peer_info(request);
         Ok(result)
     }
 
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.rooted.ask(&context.peer).await;
+        let server = self.clone();
+        // It ends with the connection, which it looks at each time.
+        tokio::spawn(async move { server.tell_changes(&context.peer).await });
+    }
+
     fn get_info(&self) -> ServerConfig {
         let server = Implementation::new("hermes-dispatch", env!("CARGO_PKG_VERSION"));
-        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        let mut capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
         capabilities.resources = offered::has(self, Offer::Resources).then(Default::default);
         capabilities.prompts = offered::has(self, Offer::Prompts).then(Default::default);
         capabilities.completions = offered::has(self, Offer::Completion).then(Default::default);

@@ -6,61 +6,55 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Whether an address is one of the public internet: none of a private network, of this machine, of the link, or of a
-/// range with a meaning of its own, in whatever form it is written.
+/// range with a meaning of its own, in whatever form it is written. What is not surely public is not.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => match inner(address) {
-            Some(inner) => is_public_v4(inner),
-            None => is_public_v6(address),
-        },
+        IpAddr::V6(address) => is_public_v6(address),
     }
 }
 
-/// The ranges of RFC 6890 and its successors that are not for everybody.
+/// By IANA's registry of special addresses for version 4 (RFC 6890 and what updates it).
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    !(a == 0
-        || a == 10
-        || a == 127
-        || a >= 224
-        || (a == 100 && (64..128).contains(&b))
-        || (a == 169 && b == 254)
-        || (a == 172 && (16..32).contains(&b))
-        || (a == 192 && b == 168)
-        || (a == 192 && b == 0 && (c == 0 || c == 2))
-        || (a == 192 && b == 88 && c == 99)
-        || (a == 198 && (18..20).contains(&b))
-        || (a == 198 && b == 51 && c == 100)
-        || (a == 203 && b == 0 && c == 113))
+    const SPECIAL: &[([u8; 4], u32)] = &[
+        ([0, 0, 0, 0], 8),       // this network
+        ([10, 0, 0, 0], 8),      // private
+        ([100, 64, 0, 0], 10),   // shared between a carrier's customers
+        ([127, 0, 0, 0], 8),     // this machine
+        ([169, 254, 0, 0], 16),  // link-local; metadata services of clouds
+        ([172, 16, 0, 0], 12),   // private
+        ([192, 0, 0, 0], 24),    // protocol assignments
+        ([192, 0, 2, 0], 24),    // documentation
+        ([192, 31, 196, 0], 24), // AS112
+        ([192, 52, 193, 0], 24), // AMT
+        ([192, 88, 99, 0], 24),  // relays of 6to4
+        ([192, 168, 0, 0], 16),  // private
+        ([192, 175, 48, 0], 24), // AS112
+        ([198, 18, 0, 0], 15),   // benchmarks
+        ([198, 51, 100, 0], 24), // documentation
+        ([203, 0, 113, 0], 24),  // documentation
+        ([224, 0, 0, 0], 4),     // multicast
+        ([240, 0, 0, 0], 4),     // reserved, and broadcast
+    ];
+    let bits = address.to_bits();
+    !SPECIAL.iter().any(|(network, length)| (bits ^ u32::from_be_bytes(*network)) >> (32 - length) == 0)
 }
 
-/// Only 2000::/3 is given out, and not all of it.
+/// Only 2000::/3 is given out, and not all of it. What carries an address of version 4 is judged by that one, except
+/// in forms that nobody uses any more, which are never public.
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    let [a, b, ..] = address.segments();
-    a & 0xe000 == 0x2000
-        // Protocols' own addresses, benchmarks, documentation.
-        && !(a == 0x2001 && (b < 0x0200 || b == 0x0db8))
-        && !(a == 0x3fff && b < 0x1000)
-}
-
-/// The address of the older kind that one of the newer kind leads to, by whichever of the ways there are.
-fn inner(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
-    let v4 = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        Some(Ipv4Addr::new(a, b, c, d))
-    };
-    match (a, b, c, d, e, f) {
-        // Mapped, translated, and the oldest form; `::` and `::1` are ranges of their own.
-        (0, 0, 0, 0, 0, 0xffff) | (0, 0, 0, 0, 0xffff, 0) => v4(g, h),
-        (0, 0, 0, 0, 0, 0) if (g, h) != (0, 0) && (g, h) != (0, 1) => v4(g, h),
-        // NAT64 and 6to4.
-        (0x0064, 0xff9b, 0, 0, 0, 0) => v4(g, h),
-        (0x2002, high, low, ..) => v4(high, low),
-        // Teredo writes it upside down.
-        (0x2001, 0, ..) => v4(!g, !h),
-        _ => None,
+    let embedded = |high: u16, low: u16| is_public_v4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
+    match (a, b) {
+        // Mapped, and NAT64's well-known prefix.
+        (0, 0) if [c, d, e, f] == [0, 0, 0, 0xffff] => embedded(g, h),
+        (0x64, 0xff9b) if [c, d, e, f] == [0; 4] => embedded(g, h),
+        // 6to4.
+        (0x2002, _) => embedded(b, c),
+        // Protocols' own addresses (Teredo is one), documentation, AS112.
+        (0x2001, 0..0x200 | 0xdb8) | (0x3fff, 0..0x1000) => false,
+        (0x2620, 0x4f) if c == 0x8000 => false,
+        _ => a & 0xe000 == 0x2000,
     }
 }
 
@@ -100,9 +94,9 @@ impl Host {
             Host::Address(address) => !is_public(*address),
             Host::Name(name) => {
                 let last = name.rsplit('.').next().unwrap_or(name);
-                matches!(last, "localhost" | "local" | "internal" | "lan" | "home" | "intranet" | "corp")
-                    || name.ends_with(".home.arpa")
-                    || !name.contains('.')
+                const PRIVATE: &[&str] =
+                    &["localhost", "localdomain", "local", "internal", "lan", "home", "intranet", "corp"];
+                PRIVATE.contains(&last) || name.ends_with(".home.arpa") || !name.contains('.')
             }
         }
     }
@@ -258,8 +252,17 @@ mod tests {
 
     #[test]
     fn what_is_not_for_everybody_is_told_in_every_form() {
-        let public =
-            ["1.1.1.1", "93.184.215.14", "2606:4700::1111", "2a00:1450::1", "64:ff9b::1.1.1.1", "2002:101:101::"];
+        let public = [
+            "1.1.1.1",
+            "93.184.215.14",
+            "172.32.0.1",
+            "100.128.0.1",
+            "2606:4700::1111",
+            "2a00:1450::1",
+            "::ffff:8.8.8.8",
+            "64:ff9b::1.1.1.1",
+            "2002:101:101::",
+        ];
         let private = [
             "127.0.0.1",
             "127.9.9.9",
@@ -271,16 +274,22 @@ mod tests {
             "100.64.0.1",
             "169.254.169.254",
             "192.0.0.1",
+            "192.31.196.1",
             "198.18.0.1",
+            "203.0.113.9",
             "224.0.0.1",
+            "240.0.0.1",
             "255.255.255.255",
             "::",
             "::1",
             "::ffff:127.0.0.1",
+            "::ffff:169.254.169.254",
             "::127.0.0.1",
+            "::1.1.1.1",
             "::ffff:0:10.0.0.1",
             "64:ff9b::10.0.0.1",
             "64:ff9b:1::10.0.0.1",
+            "100::1",
             "2002:7f00:1::",
             "fc00::1",
             "fd12::1",
@@ -288,6 +297,11 @@ mod tests {
             "ff02::1",
             "2001:db8::1",
             "2001::8000:0:0:f5ff:fffe",
+            "2001:10::1",
+            "2620:4f:8000::1",
+            "3fff::1",
+            "4000::1",
+            "5f00::1",
             "fec0::1",
         ];
         public.iter().for_each(|text| assert!(is_public(text.parse().unwrap()), "{text}"));

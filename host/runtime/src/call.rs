@@ -28,6 +28,9 @@ pub struct Call {
     pub fixed: Option<Arc<Fixed>>,
     /// The call within which it is made. Only the runtime makes one.
     pub parent: Option<Arc<Parent>>,
+    /// Whether whoever makes the call asks a person when one has to decide: it is told so at once, and somebody is there.
+    /// Never from an agent.
+    pub asks_itself: bool,
 }
 
 /// Calls within each other, the outermost not counted.
@@ -275,6 +278,7 @@ impl Call {
             progress: None,
             fixed: None,
             parent: None,
+            asks_itself: false,
         }
     }
 

@@ -10,8 +10,8 @@ use crate::outbound::{HttpSettings, SecretSettings};
 use crate::rules::{LabelRule, PolicySettings, RiskSettings};
 use crate::servers::McpSettings;
 pub use crate::settings::{
-    Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, Grant, InstallSettings, ProcessSettings,
-    ResultSettings, Role, Situations, Unattended,
+    Access, ApprovalSettings, BackendCompletion, Ceiling, Completion, FolderSettings, Grant, InstallSettings, Pin,
+    ProcessSettings, ResultSettings, Role, Situations, Unattended,
 };
 use crate::settings::{CeilingKey, WrittenProcess};
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,8 @@ pub struct Config {
     pub plugin_folders: Vec<PathBuf>,
     /// Folders of further tool manifests.
     pub tool_folders: Vec<PathBuf>,
+    /// What is set about folders of plugins and tools, and all that is in them.
+    pub folders: BTreeMap<PathBuf, FolderSettings>,
     /// What is added to manifests, by tool.
     #[serde(rename = "tools")]
     pub completions: BTreeMap<String, Completion>,
@@ -82,6 +84,7 @@ struct ConfigFile {
     cache_dir: Option<PathBuf>,
     plugin_folders: Vec<PathBuf>,
     tool_folders: Vec<PathBuf>,
+    folders: BTreeMap<PathBuf, FolderSettings>,
     grants: BTreeMap<String, Grant>,
     roles: BTreeMap<String, Role>,
     situations: Option<Situations>,
@@ -154,6 +157,7 @@ impl Config {
             grants: BTreeMap::new(),
             plugin_folders: Vec::new(),
             tool_folders: Vec::new(),
+            folders: BTreeMap::new(),
             completions: BTreeMap::new(),
             roles: BTreeMap::new(),
             situations: Situations::default(),
@@ -209,6 +213,7 @@ impl Config {
         }
         faults.extend(config.grants.keys().filter_map(|name| bad_grant_name(name)));
         faults.extend(config.mcp.faults());
+        faults.extend(config.approval.webhook.iter().flat_map(|webhook| webhook.faults()));
         match faults.is_empty() {
             true => Ok(Loaded { config, origins }),
             false => Err(Faults(faults)),
@@ -229,6 +234,7 @@ impl Config {
         let own = [&self.state_dir, &self.cache_dir];
         let policies = self.policies.permissions.iter().chain(&self.policies.factors);
         let secrets = self.secrets.values().filter_map(|secret| secret.file.as_ref());
+        let secrets = secrets.chain(self.approval.webhook.as_ref().map(|webhook| &webhook.key_file));
         let places =
             own.into_iter().chain(&self.plugin_folders).chain(&self.tool_folders).chain(policies).chain(secrets);
         self.protected.extend(places.cloned().collect::<Vec<_>>());
@@ -273,6 +279,12 @@ impl Config {
             (None, None) => None,
         });
         self.masked.iter().cloned().chain(of_environment).chain(of_settings).collect()
+    }
+
+    /// Lets what changes in a folder count at once, for a plugin that is being written.
+    pub fn follow(mut self, folder: impl Into<PathBuf>) -> Config {
+        self.folders.insert(folder.into(), FolderSettings { pin: Pin::Follow });
+        self
     }
 
     /// Adds a folder of plugins.
@@ -403,12 +415,16 @@ fn apply(config: &mut Config, file: ConfigFile, source: &Source, origins: &mut B
     config.cache_dir = file.cache_dir.map(at).unwrap_or_else(|| config.cache_dir.clone());
     config.plugin_folders.extend(file.plugin_folders.into_iter().map(at));
     config.tool_folders.extend(file.tool_folders.into_iter().map(at));
+    config.folders.extend(file.folders.into_iter().map(|(path, set)| (at(path), set)));
     config.protected.extend(file.protected.into_iter().map(at));
     let grants = file.grants.into_iter().map(|(name, grant)| (name, Grant { path: at(grant.path), ..grant }));
     config.grants.extend(grants);
     config.roles.extend(file.roles);
     config.situations = file.situations.unwrap_or_else(|| config.situations.clone());
     config.approval = file.approval.unwrap_or_else(|| config.approval.clone());
+    if let Some(webhook) = &mut config.approval.webhook {
+        webhook.key_file = at(std::mem::take(&mut webhook.key_file));
+    }
     file.process.apply(&mut config.process, at);
     config.install = file.install.unwrap_or_else(|| config.install.clone());
     if let Some(policies) = file.policies {

@@ -1,10 +1,11 @@
 //! The spine: seven lines, one a step, and one record on every exit.
 
+use crate::adapter::health::Observed;
 use crate::adapter::plugin::Embedded;
 use crate::adapter::{self, Adapter, Route};
 use crate::artifact::Artifacts;
 use crate::built_in::{self, Asked};
-use crate::call::{Call, Caller};
+use crate::call::Call;
 use crate::config::Config;
 use crate::document::Faults;
 use crate::envelope::{Metadata, RiskNote};
@@ -17,33 +18,37 @@ use crate::permission::approval::Approver;
 use crate::permission::change::Look;
 use crate::permission::target::path::Places;
 use crate::permission::{self, Authority};
-use crate::record::{Event, Facts};
-use crate::registry::discovery::Qualities;
+use crate::record::Facts;
 use crate::registry::limit::{self, Limiter, Limits};
 use crate::registry::running::Backend;
-use crate::registry::statistics::{self, By, Use};
-use crate::registry::{self, Tool};
+use crate::registry::statistics;
+use crate::registry::{self, Tool, life};
 use crate::result::relevance::Weights;
 use crate::result::secret::Masks;
 use crate::sandbox::install::Installing;
-use crate::sandbox::{self, Run, Sandbox};
+use crate::sandbox::{self, Execution, Run, Sandbox};
+use crate::shelf::Shelf;
 use crate::showing;
-use crate::toolbox::{self, Toolbox};
+use crate::toolbox::{Toolbox, Unloadable};
 use crate::trail::{Trail, TrailStart};
+use crate::upkeep::{Kept, Upkeep};
 use crate::validation::learning;
 use crate::{nesting, unwind, validation};
 use serde_json::Value;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// The only way from an agent to the world. Lifetime: the process, or as long as its embedder wants.
 pub struct Runtime {
+    /// Ends first, so that it uses nothing any more when the rest goes.
+    _upkeep: Upkeep,
     pub(crate) config: Config,
-    toolbox: RwLock<Arc<Toolbox>>,
-    places: Places,
-    memory: permission::Memory,
-    sandbox: Sandbox,
-    pub(crate) journal: Journal,
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) places: Places,
+    pub(crate) memory: permission::Memory,
+    pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) observed: Arc<Observed>,
     approver: Option<Arc<dyn Approver>>,
     pub(crate) weights: Weights,
     limits: Limits,
@@ -55,6 +60,7 @@ pub struct Runtime {
 /// What the steps keep beside the records.
 const PROJECTIONS: &[Projection] = &[
     statistics::PROJECTION,
+    life::PROJECTION,
     limit::PROJECTION,
     permission::APPROVALS,
     permission::PASTS,
@@ -76,6 +82,18 @@ pub enum StartError {
     /// A policy is wrong. Without it the others could permit what it forbids, so nothing runs.
     #[error("the policies are wrong:\n{0}")]
     Policies(#[from] Faults),
+    /// It cannot be told which tools were accepted.
+    #[error("{0}")]
+    Lock(String),
+}
+
+impl From<Unloadable> for StartError {
+    fn from(unloadable: Unloadable) -> StartError {
+        match unloadable {
+            Unloadable::Policies(faults) => StartError::Policies(faults),
+            Unloadable::Lock(why) => StartError::Lock(why),
+        }
+    }
 }
 
 /// How a call failed, with what there was of its result.
@@ -154,8 +172,10 @@ impl Runtime {
         }
         let tool = trail.step(Step::Registry, found)?;
         describe_tool(tool, trail, metadata);
-        let Route { adapter, backend } = trail.step(Step::Adapter, adapter::route(&toolbox.adapters, tool))?;
+        let route = adapter::route(&toolbox.adapters, tool, &self.observed, Instant::now());
+        let Route { adapter, backend, others, note } = trail.step(Step::Adapter, route)?;
         describe_adapter(adapter, backend, trail, metadata);
+        metadata.route = note;
         metadata.untrusted = showing::comes_from_outside(tool, adapter);
         let longest = Duration::from_millis(self.config.ceiling.timeout_ms);
         let session = self.sessions.of(call, Instant::now());
@@ -184,7 +204,7 @@ impl Runtime {
             trail.intent(claims).await?;
         }
         let own = tool.built_in.map(|place| (place, Asked { call, args: args.value(), toolbox: &toolbox }));
-        let mut run = self.run(call, tool, (adapter, backend), &metadata.call_id);
+        let mut run = self.run(call, tool, (adapter, backend, others), &metadata.call_id);
         let execution = match own {
             Some((place, asked)) => sandbox::answer(grant, &args, tool, built_in::answer(place, self, asked)).await,
             None if adapter.invokes.is_empty() => sandbox::execute(&self.sandbox, grant, args, run, trail).await,
@@ -194,6 +214,7 @@ impl Runtime {
                 self.alongside(call, requests, sandbox::execute(&self.sandbox, grant, args, run, trail)).await
             }
         };
+        self.note_answers(tool, &execution, metadata);
         let shaped = self.shape(&session.looks_for(call), (tool, backend), execution, trail, metadata);
         self.show(call, shaped, &session, trail, metadata)
     }
@@ -223,13 +244,17 @@ impl Runtime {
         &'a self,
         call: &'a Call,
         tool: &'a Tool,
-        (adapter, backend): (&'a Adapter, &'a Backend),
+        (adapter, backend, others): (&'a Adapter, &'a Backend, Vec<&'a Backend>),
         call_id: &'a str,
     ) -> Run<'a> {
+        if adapter::is_observed(tool) {
+            self.observed.begin_trial(&backend.digest, Instant::now());
+        }
         Run {
             tool,
             adapter,
             backend,
+            others,
             caller: &call.caller,
             session: &call.session,
             call_id,
@@ -238,6 +263,24 @@ impl Runtime {
             fixed: call.fixed.as_deref(),
             parent: call.parent.as_deref(),
             invoker: None,
+        }
+    }
+}
+
+impl Runtime {
+    /// What this call teaches about the tool's backends, where there is something to choose.
+    fn note_answers(&self, tool: &Tool, execution: &Execution, metadata: &mut Metadata) {
+        if !adapter::is_observed(tool) {
+            return;
+        }
+        let place = |digest| tool.backends.iter().position(|backend| backend.digest == digest).map(|place| place + 1);
+        for (backend, attempt) in &execution.answers {
+            self.observed.note_call(backend, attempt, adapter::rule(tool), Instant::now());
+        }
+        if let Some(note) = &mut metadata.route {
+            let mut asked: Vec<usize> = execution.answers.iter().filter_map(|(backend, _)| place(*backend)).collect();
+            asked.dedup();
+            note.moved = asked.split_off(asked.len().min(1));
         }
     }
 }
@@ -298,16 +341,26 @@ impl Runtime {
         artifacts.prune(config.result.keep(), SystemTime::now());
         let (grants, protected) = (config.virtual_grants(), config.virtual_protected());
         let places = Places { grants, protected, hosts: config.browser.grants() };
-        let sandbox = Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?;
-        let toolbox = RwLock::new(Arc::new(toolbox::load(&config, embedded, &sandbox, watch)?));
+        let sandbox = Arc::new(Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?);
+        let out = journal.look(life::out)?;
+        let shelf = Arc::new(Shelf::start(&config, embedded, (&*sandbox, &out), watch)?);
         let weights = feedback::weights(&config.state_dir);
+        let (journal, observed) = (Arc::new(journal), Arc::<Observed>::default());
+        let kept = Kept {
+            shelf: shelf.clone(),
+            sandbox: sandbox.clone(),
+            journal: journal.clone(),
+            observed: observed.clone(),
+        };
         Ok(Runtime {
+            _upkeep: Upkeep::start(kept).map_err(StartError::Sandbox)?,
             config,
-            toolbox,
+            shelf,
             places,
             memory: permission::Memory::default(),
             sandbox,
             journal,
+            observed,
             approver,
             weights,
             limits: Limits::default(),
@@ -315,101 +368,6 @@ impl Runtime {
             artifacts,
             sessions: Sessions::new(showing::SESSION_IDLE),
         })
-    }
-
-    /// The tools and adapters in service now, with what is wrong with others that were found.
-    pub fn toolbox(&self) -> Arc<Toolbox> {
-        self.toolbox.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// How tools were used and how well they worked, as far as it is on disk.
-    ///
-    /// # Errors
-    /// `audit_unavailable` when the journal cannot be read.
-    pub async fn statistics(&self, by: By) -> Result<Vec<Use>, Error> {
-        self.journal.read(move |connection| statistics::read(connection, by)).await
-    }
-
-    /// How well each tool has worked.
-    pub(crate) async fn qualities(&self) -> Result<Qualities, Error> {
-        self.journal.read(statistics::qualities).await
-    }
-
-    /// What counts of a caller's past.
-    pub(crate) async fn history(&self, caller: &str) -> Result<crate::record::History, Error> {
-        self.memory.history(&self.journal, caller).await
-    }
-
-    /// The records.
-    pub(crate) fn journal(&self) -> &Journal {
-        &self.journal
-    }
-
-    /// Where components run.
-    pub(crate) fn sandbox(&self) -> &Sandbox {
-        &self.sandbox
-    }
-
-    /// Where virtual paths can lead.
-    pub(crate) fn places(&self) -> &Places {
-        &self.places
-    }
-
-    /// The settings in force.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// What the component of an adapter says of itself; `None` if there is no such adapter. Dropping the future ends it.
-    pub async fn describe(&self, adapter: &str) -> Option<Result<sandbox::describe::Description, Error>> {
-        let linked = self.toolbox().adapters.all().find(|known| &*known.name == adapter)?.linked;
-        Some(self.sandbox.describe(&linked).await)
-    }
-
-    /// The parts of the operating system's sandbox around programs, or which one is not there.
-    pub async fn layers(&self) -> Result<Vec<sandbox::Layer>, String> {
-        self.sandbox.layers().await
-    }
-
-    /// The browser and the sandbox around it, or what is missing. Starts it if it does not run.
-    pub async fn browser(&self) -> Result<Vec<sandbox::Layer>, String> {
-        self.sandbox.browser().await
-    }
-
-    /// Ends what a session holds beyond its calls. Its history stays.
-    pub async fn end_session(&self, caller: &Arc<Caller>, session: &Arc<str>) {
-        self.sandbox.end_session(caller, session).await;
-    }
-
-    /// Keeps an address that this process listens on from every tool, whatever is granted.
-    pub fn listens_on(&self, address: core::net::SocketAddr) {
-        self.sandbox.listens_on(address);
-    }
-
-    /// Takes what an embedding program knows about a result: which of its texts were used, and whether it was right.
-    ///
-    /// # Errors
-    /// If the journal cannot be written.
-    pub async fn report_outcome(&self, call_id: &str, used: &[String], right: bool) -> Result<(), Error> {
-        let details = serde_json::json!({ "call_id": call_id, "used": used, "right": right });
-        self.journal.note(Event::now("result.outcome", "embedder", details), Vec::new()).await
-    }
-
-    /// The most frequent mistakes with the arguments of one tool, or of all.
-    pub async fn argument_mistakes(&self, tool: Option<&str>) -> Result<Vec<learning::Mistake>, Error> {
-        let tool = tool.map(str::to_owned);
-        self.journal.read(move |tables| learning::mistakes(tables, tool.as_deref())).await
-    }
-
-    /// The most frequent forms of a tool's arguments that went well.
-    pub async fn argument_templates(&self, tool: &str) -> Result<Vec<learning::Template>, Error> {
-        let tool = tool.to_owned();
-        self.journal.read(move |tables| learning::templates(tables, &tool)).await
-    }
-
-    /// Waits until every record of a finished call is on disk; `false` if one could not be written.
-    pub async fn flush(&self) -> bool {
-        self.journal.flush().await
     }
 }
 

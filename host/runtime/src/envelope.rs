@@ -54,6 +54,9 @@ pub struct Metadata {
     /// How often the component was started.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub attempts: u32,
+    /// Which backend ran it and why, where the tool has several.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub route: Option<Box<RouteNote>>,
     /// What was judged about the call's risk.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub risk: Option<RiskNote>,
@@ -84,6 +87,41 @@ pub struct Metadata {
     /// What the reader should know before using the answer.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub warnings: Vec<String>,
+}
+
+/// Which of a tool's backends a call took, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RouteNote {
+    /// `preferred` (the first, and none is clearly better), `better`, `others_unhealthy`, `trial` (it may work again) or
+    /// `explored` (so that what is known of it does not grow old).
+    pub why: String,
+    /// The one that was chosen.
+    pub chosen: RouteAlternative,
+    /// The others, as they stood.
+    pub alternatives: Vec<RouteAlternative>,
+    /// The backends that were asked after it in this call, since the ones before had got nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub moved: Vec<usize>,
+}
+
+/// What this runtime has seen of a backend.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RouteAlternative {
+    /// Its place in the manifest, from 1.
+    pub backend: usize,
+    /// The beginning of its digest, as in records.
+    pub key: String,
+    /// The adapter that runs it.
+    pub adapter: String,
+    /// `healthy`, `half_open` or `unhealthy`.
+    pub health: String,
+    /// The part of its last calls that it answered.
+    pub success: f64,
+    /// Milliseconds of its last calls; nothing before the first.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub latency_ms: Option<f64>,
+    /// Calls of this process that this is known from.
+    pub calls: u64,
 }
 
 /// Where a record is at the time of the answer.

@@ -210,6 +210,15 @@ impl Journal {
         Ok(count)
     }
 
+    /// Reads at start, when nothing else runs yet.
+    pub(crate) fn look<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, OpenError> {
+        let unusable = |source| OpenError::Database { path: self.path.clone(), source };
+        let connection = connect_for_reading(&self.path).map_err(unusable)?;
+        let found = query(&connection).map_err(unusable)?;
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        Ok(found)
+    }
+
     /// The same, with a way to mask what is secret in what is written from now on.
     pub(crate) fn masking(mut self, masking: Arc<Masking>) -> Journal {
         if let Some(writing) = &mut self.writing {

@@ -10,6 +10,7 @@
 //! A [`Runtime`] is made from a [`config::Config`] and answers each [`call::Call`] with an [`envelope::Envelope`],
 //! whatever happens. See `examples/` for a program that embeds it.
 
+mod beside;
 mod built_in;
 mod canonical;
 mod key;
@@ -17,14 +18,17 @@ mod showing;
 
 pub mod address;
 pub mod artifact;
+pub mod asking;
 pub mod authority;
 pub mod browsing;
 pub mod call;
+pub mod checking;
 pub mod config;
 mod dispatch;
 pub mod document;
 pub mod envelope;
 pub mod error;
+mod folders;
 mod foresight;
 pub mod journal;
 mod nesting;
@@ -34,11 +38,13 @@ pub mod replaying;
 pub mod rules;
 pub mod servers;
 pub mod settings;
+mod shelf;
 pub mod signed;
 pub mod tape;
 pub mod toolbox;
 mod trail;
 mod unwind;
+mod upkeep;
 
 pub mod registry;
 

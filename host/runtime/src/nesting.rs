@@ -52,6 +52,7 @@ impl Runtime {
             progress: None,
             fixed: call.fixed.clone(),
             parent: Some(parent),
+            asks_itself: false,
         };
         let _ = answer.send(self.boxed(nested).await.envelope);
     }

@@ -3,7 +3,7 @@
 
 use crate::document::{Fault, printable};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Longest name of a server: a tool's name has to have room beside it.
@@ -81,6 +81,14 @@ pub enum Setting {
         /// The variable's name.
         variable: String,
     },
+    /// A secret of `[secrets]`, for a header of a server whose address is one of its origins.
+    Secret {
+        /// Its name.
+        secret: String,
+        /// What stands in the header; `{secret}` is replaced. The secret alone without it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<String>,
+    },
 }
 
 /// Which revision of the protocol is spoken.
@@ -126,7 +134,17 @@ impl Server {
     }
 }
 
+/// The server that an endpoint of a manifest names; nothing for one that is not a server's.
+pub fn named_in(endpoint: &str) -> Option<&str> {
+    endpoint.strip_prefix("mcp://")?.split(['/', '?']).next()
+}
+
 impl McpSettings {
+    /// The servers in service: what names another one cannot run.
+    pub fn in_service(&self) -> BTreeSet<String> {
+        self.servers.iter().filter(|(_, server)| !server.disabled).map(|(name, _)| name.clone()).collect()
+    }
+
     /// Adds what another file says: a server that both name is the other's.
     pub(crate) fn extend(&mut self, other: McpSettings, at: impl Fn(PathBuf) -> PathBuf) {
         for (name, mut server) in other.servers {
@@ -164,6 +182,12 @@ fn wrong(settings: &McpSettings, name: &str, server: &Server) -> Vec<Fault> {
             }
         }
         (false, None) | (true, None) => {}
+    }
+    if server.env.values().any(|setting| matches!(setting, Setting::Secret { .. })) {
+        fault(
+            "a secret goes into `headers` only".into(),
+            "a program could send it anywhere; `variable` hands one over",
+        );
     }
     if server.argv.first().is_some_and(String::is_empty) || server.argv.iter().any(|text| text.contains('\0')) {
         fault("`argv` names no program".into(), "the first word is the program");
@@ -203,6 +227,7 @@ mod tests {
             ("[servers.a]\nargv = ['x']\nurl = 'http://127.0.0.1'", "not both"),
             ("[servers.a]\nurl = 'file:///etc/passwd'", "is no address"),
             ("[servers.a]\nargv = ['x']\nfailure_pattern = '('", "no regular expression"),
+            ("[servers.a]\nargv = ['x']\nenv.K = { secret = 's' }", "`headers` only"),
             ("[[servers.a.routes]]\ntool = 'q'\nto = 'r'", "which is no server"),
         ] {
             let found = faults(text);

@@ -2,6 +2,7 @@
 //! from.
 
 use crate::artifact::Keep;
+use crate::asking::WebhookSettings;
 use crate::rules::CommandRules;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -30,6 +31,25 @@ pub enum Access {
     /// Read and written.
     #[serde(rename = "rw")]
     ReadWrite,
+}
+
+/// What is set about a folder of plugins or tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FolderSettings {
+    /// Whether what changes in it waits for a person.
+    pub pin: Pin,
+}
+
+/// Whether what changes in a folder waits for a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pin {
+    /// What widens does.
+    #[default]
+    Accepted,
+    /// Nothing does: for a plugin that is being written.
+    Follow,
 }
 
 /// A role of the user's configuration.
@@ -221,6 +241,12 @@ pub struct ApprovalSettings {
     pub denial_ttl_seconds: u64,
     /// What happens with a call that needs a person where none is in front of the program.
     pub unattended: Unattended,
+    /// Agents' clients whose own person may answer: `token:NAME` over HTTP, and on pipes the name that a client gives.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<String>,
+    /// Where questions are sent to besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<WebhookSettings>,
 }
 
 /// What happens with a call that needs a person where none is in front of the program.
@@ -243,6 +269,8 @@ impl Default for ApprovalSettings {
             park_wait_seconds: 20,
             denial_ttl_seconds: 3600,
             unattended: Unattended::Wait,
+            clients: Vec::new(),
+            webhook: None,
         }
     }
 }

@@ -81,7 +81,7 @@ impl Runtime {
         trail: &mut Trail,
         metadata: &mut Metadata,
     ) -> Result<Shaped, Box<(Error, Shaped)>> {
-        let Execution { outcome, partial, usage, log, attempts, tape } = execution;
+        let Execution { outcome, partial, usage, log, attempts, tape, .. } = execution;
         if attempts > 0 && tool.built_in.is_none() {
             trail.keep_tape(tape);
         }

@@ -99,7 +99,10 @@ pub(crate) fn picture(args: &Screenshot) -> Result<Output, Error> {
         None if args.whole_page => Picture::Whole,
         None => Picture::View,
     };
-    let image = browser::screenshot(tab, picture).map_err(failure::of)?;
+    let image = browser::screenshot(tab, picture).map_err(|problem| match (&args.reference, problem.reason) {
+        (Some(text), Reason::Gone) => element::gone(tab, text, "is not on the page any more"),
+        _ => failure::of(problem),
+    })?;
     let state = browser::state(tab).map_err(failure::of)?;
     let facts = if image.cut { json!({ "cut": "the page is larger than one picture" }) } else { json!({}) };
     let blob = Blob { data: image.data, media_type: "image/png".into() };

@@ -3,6 +3,9 @@
 //! A repository's own configuration can name programs that git would run. Each setting that does is found by asking
 //! git for the names, which runs nothing, and overridden by the environment, which no file outdoes.
 
+mod kept;
+
+use kept::Kept;
 use serde::Deserialize;
 
 use crate::bindings::exports::hermes::tool::tool_execution::{Error, Output};
@@ -220,13 +223,6 @@ const NAMED_SETTINGS: &[(&str, &str, &str)] = &[
 /// Subcommands that show differences, and so would run the repository's programs for them.
 const DIFFERENCES: &[&str] =
     &["diff", "diff-files", "diff-index", "diff-tree", "log", "show", "whatchanged", "format-patch"];
-/// Subcommands that show what files hold and take paths to leave out.
-const CONTENTS: &[&str] =
-    &["archive", "diff", "diff-files", "diff-index", "diff-tree", "format-patch", "grep", "log", "show", "whatchanged"];
-/// Those of them that go through a history.
-const WALKS: &[&str] = &["log", "whatchanged"];
-/// Subcommands that show what files hold by other names than their paths.
-const OBJECTS: &[&str] = &["cat-file", "fast-export", "bundle", "pack-objects"];
 
 /// Runs git with nothing of the repository's but its data.
 pub(crate) fn run(arguments: &Arguments) -> Result<Output, Error> {
@@ -236,9 +232,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Output, Error> {
         return Err(failure::error(ErrorKind::InvalidInput, Some("unknown_subcommand"), message, None));
     }
     let settings = overridden(&arguments.cwd)?;
-    let hidden = hidden_paths();
-    let args = line(subcommand, &arguments.args, &hidden)?;
-    let finished = git(args, &arguments.cwd, &settings)?;
+    let mut args = line(subcommand, &arguments.args);
+    if let Some(kept) = Kept::of(&arguments.cwd, &settings)? {
+        kept.leave_out(subcommand, &arguments.args, &mut args, &settings)?;
+    }
+    let finished = git(args, &arguments.cwd, &settings, None)?;
     // These two say with 1 that there is a difference, or none found, which is an answer.
     let says_by_code = matches!(subcommand, "diff" | "grep" | "diff-tree" | "diff-index" | "diff-files")
         && (subcommand == "grep" || arguments.args.iter().any(|arg| arg == "--exit-code" || arg == "--quiet"));
@@ -246,7 +244,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Output, Error> {
     report::answer(&format!("git {subcommand}"), &finished, successes)
 }
 
-fn git(args: Vec<String>, directory: &str, settings: &[(String, String)]) -> Result<program::Finished, Error> {
+/// Settings as name and value.
+type Settings = [(String, String)];
+
+fn git(
+    args: Vec<String>,
+    directory: &str,
+    settings: &Settings,
+    input: Option<Vec<u8>>,
+) -> Result<program::Finished, Error> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let mut environment: Vec<(String, String)> = ENVIRONMENT.iter().map(owned).collect();
     environment.push(("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string()));
@@ -254,7 +260,7 @@ fn git(args: Vec<String>, directory: &str, settings: &[(String, String)]) -> Res
         environment.push((format!("GIT_CONFIG_KEY_{index}"), name.clone()));
         environment.push((format!("GIT_CONFIG_VALUE_{index}"), value.clone()));
     }
-    let program = Program { name: "git", args, directory, environment, input: None, head: None };
+    let program = Program { name: "git", args, directory, environment, input, head: None };
     program::run(program).map_err(failure::not_started)
 }
 
@@ -263,7 +269,7 @@ fn overridden(directory: &str) -> Result<Vec<(String, String)>, Error> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let mut settings: Vec<(String, String)> = SETTINGS.iter().map(owned).collect();
     let asked = ["config", "--null", "--name-only", "--list"].map(str::to_owned).into();
-    let names = git(asked, directory, &settings)?;
+    let names = git(asked, directory, &settings, None)?;
     if !matches!(names.ending, Ending::Code(0)) {
         // Without a readable configuration git does nothing else either, and says so itself.
         return Ok(settings);
@@ -286,71 +292,14 @@ fn harmless(name: &str) -> Option<(String, String)> {
     NAMED_SETTINGS.iter().find(fits).map(|(.., value)| (name.to_owned(), (*value).to_owned()))
 }
 
-/// Paths beneath the workspace that no program may see, as git names them from the top.
-fn hidden_paths() -> Vec<String> {
-    let beneath = |path: String| path.strip_prefix("/workspace/").map(str::to_owned);
-    program::hidden().into_iter().filter_map(beneath).filter(|path| !path.contains(".git/")).collect()
-}
-
-/// The arguments for git: what was asked for, without the repository's programs and without what is hidden.
-fn line(subcommand: &str, args: &[String], hidden: &[String]) -> Result<Vec<String>, Error> {
-    let refused = |what: &str| {
-        let message = format!("`git {subcommand}` would show {what}, which is kept from tools");
-        Err(failure::error(ErrorKind::Denied, Some("path_out_of_bounds"), message, None))
-    };
-    if let Some(path) = hidden.first().filter(|_| OBJECTS.contains(&subcommand)) {
-        return refused(&format!("objects by their names, `{path}` too"));
-    }
-    let named = args.iter().find_map(|arg| hidden.iter().find(|path| names(arg, path)));
-    if let Some(path) = named {
-        return refused(&format!("`{path}`"));
-    }
+/// The arguments for git: what was asked for, without the repository's programs.
+fn line(subcommand: &str, args: &[String]) -> Vec<String> {
     let mut line = vec![subcommand.to_owned()];
     if DIFFERENCES.contains(&subcommand) {
         line.extend(["--no-ext-diff", "--no-textconv"].map(str::to_owned));
     }
     line.extend_from_slice(args);
-    if !hidden.is_empty() && shows_contents(subcommand, args) {
-        if subcommand == "show" || WALKS.contains(&subcommand) {
-            // Paths make git leave out commits that change none of them; these bring them back.
-            line.splice(1..1, ["--full-history", "--sparse"].map(str::to_owned));
-        }
-        line.extend(hidden.iter().map(|path| format!(":(exclude,top,literal){path}")));
-    }
-    Ok(line)
-}
-
-/// Whether what files hold is shown. A history shows it only when asked, by options that may stand in one word.
-fn shows_contents(subcommand: &str, args: &[String]) -> bool {
-    const ASKED: &[&str] = &[
-        "-p",
-        "-u",
-        "-U",
-        "-c",
-        "-m",
-        "-W",
-        "-L",
-        "--patch",
-        "--unified",
-        "--cc",
-        "--word-diff",
-        "--color-words",
-        "--function-context",
-        "--remerge-diff",
-        "--dd",
-        "--diff-merges",
-        "--full-diff",
-        "--binary",
-        "--ext-diff",
-    ];
-    let asked = || args.iter().any(|arg| ASKED.iter().any(|option| arg.starts_with(option)));
-    CONTENTS.contains(&subcommand) && (!WALKS.contains(&subcommand) || asked())
-}
-
-/// Whether an argument names a hidden path: by itself, beneath it, or in a revision as `HEAD:path`.
-fn names(arg: &str, hidden: &str) -> bool {
-    let path = arg.rsplit_once(':').map_or(arg, |(_, path)| path).trim_start_matches("./");
-    path.strip_prefix(hidden).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    line
 }
 
 #[cfg(test)]
@@ -371,16 +320,8 @@ mod tests {
     }
 
     #[test]
-    fn hidden_paths_are_neither_named_nor_shown() {
-        let hidden = [".env".to_owned()];
-        let args = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
-        assert!(line("show", &args(&["HEAD:.env"]), &hidden).is_err());
-        assert!(line("cat-file", &args(&["-p", "abc"]), &hidden).is_err());
-        let shown = line("log", &args(&["-p"]), &hidden).unwrap();
-        assert_eq!(shown.last().unwrap(), ":(exclude,top,literal).env");
-        assert!(shown.contains(&"--sparse".to_owned()));
-        // A history without differences is left whole.
-        assert!(!line("log", &args(&["--oneline"]), &hidden).unwrap().iter().any(|arg| arg.contains("exclude")));
-        assert_eq!(line("log", &args(&["-3"]), &[]).unwrap(), ["log", "--no-ext-diff", "--no-textconv", "-3"]);
+    fn nothing_of_the_repositorys_shows_differences() {
+        assert_eq!(line("log", &["-3".to_owned()]), ["log", "--no-ext-diff", "--no-textconv", "-3"]);
+        assert_eq!(line("status", &[]), ["status"]);
     }
 }

@@ -2,15 +2,17 @@
 //! put into the user's folder of plugins; nothing runs that was not asked for there.
 
 use super::{cache, pack};
+use crate::args::Arguments;
 use crate::failure::Failure;
 use crate::output;
+use crate::person::Person;
 use crate::setup::Folders;
-use crate::terminal::{Terminal, printable_lines};
+use crate::terminal::printable_lines;
 use hermes_testkit::Setting;
 use hermes_testkit::plugin::Plugin;
 use std::path::Path;
 
-pub(crate) fn run(plugin: &Path) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &Arguments, plugin: &Path) -> Result<u8, Failure> {
     let parts = match plugin.is_dir() {
         true => pack::parts(&super::plugin_folder(plugin)?)?,
         false => pack::unpacked(plugin)?,
@@ -34,10 +36,10 @@ pub(crate) fn run(plugin: &Path) -> Result<u8, Failure> {
         tools.join(", "),
         place.display()
     ));
-    let terminal = Terminal::open().ok_or_else(|| {
+    let person = Person::present(arguments)?.ok_or_else(|| {
         Failure::denied("installing a plugin needs a person at a terminal, since it widens what tools can do")
     })?;
-    if !terminal.confirm(&question) {
+    if !person.confirms(&question) {
         return Err(Failure::denied("nothing was installed"));
     }
     if place.exists() {

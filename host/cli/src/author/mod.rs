@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments, command: &AuthorCommand) -> Result<u8, 
             fuzz::run(arguments, plugin, &plan)
         }
         AuthorCommand::Pack { folder, to } => pack::run(folder, to.as_deref()).map(|_| 0),
-        AuthorCommand::Install { plugin } => install::run(plugin),
+        AuthorCommand::Install { plugin } => install::run(arguments, plugin),
     }
 }
 

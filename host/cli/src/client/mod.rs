@@ -113,7 +113,7 @@ fn read(file: &Path) -> Result<Option<String>, Failure> {
 }
 
 /// Writes the file as a whole or not at all, and returns where the old one is kept.
-fn write(file: &Path, before: Option<&str>, after: &str) -> std::io::Result<Option<PathBuf>> {
+pub(crate) fn write(file: &Path, before: Option<&str>, after: &str) -> std::io::Result<Option<PathBuf>> {
     let beside = |ending: &str| {
         let mut name = file.file_name().unwrap_or_default().to_owned();
         name.push(ending);

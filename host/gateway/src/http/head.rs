@@ -10,7 +10,7 @@ const OWN_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Under which addresses a server is meant. Lifetime: the server.
 #[derive(Clone, Debug)]
-pub(super) struct Own {
+pub(crate) struct Own {
     names: Vec<String>,
     port: u16,
     scheme: &'static str,
@@ -19,7 +19,7 @@ pub(super) struct Own {
 
 impl Own {
     /// The machine's own names, the address that is listened on, and the names that the operator gives.
-    pub(super) fn new(address: SocketAddr, further: &[String], encrypted: bool) -> Own {
+    pub(crate) fn new(address: SocketAddr, further: &[String], encrypted: bool) -> Own {
         let listened = match address {
             SocketAddr::V4(address) => address.ip().to_string(),
             SocketAddr::V6(address) => format!("[{}]", address.ip()),
@@ -30,7 +30,7 @@ impl Own {
     }
 
     /// The names, without ports.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
 
@@ -40,13 +40,13 @@ impl Own {
     }
 
     /// Whether `Host` is the server's own address. A browser fills it in by itself, so a page cannot lie about it.
-    pub(super) fn is_meant<B>(&self, request: &Request<B>) -> bool {
+    pub(crate) fn is_meant<B>(&self, request: &Request<B>) -> bool {
         let host = one(request, HOST).and_then(|host| host.parse::<Authority>().ok());
         host.is_some_and(|host| self.is(&host)) && request.uri().authority().is_none_or(|host| self.is(host))
     }
 
     /// Whether `Origin`, if there is one, is the server's own.
-    pub(super) fn is_origin<B>(&self, request: &Request<B>) -> bool {
+    pub(crate) fn is_origin<B>(&self, request: &Request<B>) -> bool {
         if !request.headers().contains_key(ORIGIN) {
             return true;
         }
@@ -57,13 +57,13 @@ impl Own {
 }
 
 /// The token that a request shows.
-pub(super) fn token<B>(request: &Request<B>) -> Option<&str> {
+pub(crate) fn token<B>(request: &Request<B>) -> Option<&str> {
     let (scheme, token) = one(request, AUTHORIZATION)?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// A header that is there once; with two of them nobody knows which one somebody else reads.
-fn one<B>(request: &Request<B>, name: HeaderName) -> Option<&str> {
+pub(crate) fn one<B>(request: &Request<B>, name: HeaderName) -> Option<&str> {
     let mut values = request.headers().get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().ok(),

@@ -1,14 +1,23 @@
 //! Step 2 of 7: which adapter runs the tool?
 
+pub mod choice;
+pub mod health;
 pub mod plugin;
 
 use crate::call::Digest;
+use crate::envelope::{RouteAlternative, RouteNote};
 use crate::error::{Error, Kind, Step};
 use crate::registry::Tool;
 use crate::registry::manifest::LimitsManifest;
 use crate::registry::running::Backend;
+use crate::servers;
+use choice::{Choice, Why};
+use health::{Health, Observed, Rule, Standing};
+use std::any::Any;
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A component that runs a kind of tool. Lifetime: until the next reload.
 #[derive(Debug)]
@@ -17,6 +26,8 @@ pub struct Adapter {
     pub name: Arc<str>,
     /// Its version.
     pub version: String,
+    /// Its manifest's file.
+    pub origin: PathBuf,
     /// Digest of the component's file.
     pub component: Digest,
     /// Digest of the component together with the capabilities that it is linked to: what the sandbox runs.
@@ -29,6 +40,8 @@ pub struct Adapter {
     pub limits: LimitsManifest,
     /// The tools that it may call, as far as its caller may.
     pub invokes: Arc<BTreeSet<String>>,
+    /// What has to be there as long as it can be called; the sandbox's own.
+    pub alive: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// All adapters by each of their names.
@@ -37,11 +50,13 @@ pub struct Adapters {
     by_name: HashMap<String, Arc<Adapter>>,
     failed: HashMap<String, String>,
     own: Arc<Adapter>,
+    /// The servers in service; those of the configuration, once it was read.
+    servers: BTreeSet<String>,
 }
 
 impl Default for Adapters {
     fn default() -> Adapters {
-        Adapters { by_name: HashMap::new(), failed: HashMap::new(), own: Arc::new(own()) }
+        Adapters { by_name: HashMap::new(), failed: HashMap::new(), own: Arc::new(own()), servers: BTreeSet::new() }
     }
 }
 
@@ -51,46 +66,147 @@ fn own() -> Adapter {
     Adapter {
         name: "runtime".into(),
         version: env!("CARGO_PKG_VERSION").into(),
+        origin: PathBuf::new(),
         component: program,
         linked: program,
         capabilities: BTreeSet::new(),
         reasons: BTreeSet::new(),
         limits: LimitsManifest::default(),
         invokes: Arc::default(),
+        alive: None,
     }
 }
 
 /// The way that a call takes: one of the tool's backends, and the adapter that runs it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Route<'a> {
     /// The adapter.
     pub adapter: &'a Arc<Adapter>,
     /// The backend.
     pub backend: &'a Backend,
+    /// The backends of the same component that can be asked when this one got nothing, the best first. What was
+    /// permitted is that component.
+    pub others: Vec<&'a Backend>,
+    /// How it was decided, where there was something to decide.
+    pub note: Option<Box<RouteNote>>,
 }
 
-/// Finds the way to a tool.
+impl<'a> Route<'a> {
+    fn only(adapter: &'a Arc<Adapter>, backend: &'a Backend) -> Route<'a> {
+        Route { adapter, backend, others: Vec::new(), note: None }
+    }
+}
+
+type Way<'a> = (usize, &'a Backend, &'a Arc<Adapter>);
+
+/// Finds the way to a tool: by health, then by what was observed.
 ///
 /// # Errors
-/// `no_adapter` that says what differs: no adapter has the name, or the one that has it could not be loaded.
-pub fn route<'a>(adapters: &'a Adapters, tool: &'a Tool) -> Result<Route<'a>, Error> {
+/// `no_adapter` that says what differs: no adapter has the name, or the one that has it could not be loaded;
+/// `unavailable` when no backend can be asked now.
+pub fn route<'a>(
+    adapters: &'a Adapters,
+    tool: &'a Tool,
+    observed: &Observed,
+    now: Instant,
+) -> Result<Route<'a>, Error> {
     if let (Some(_), Some(backend)) = (tool.built_in, tool.backends.first()) {
-        return Ok(Route { adapter: &adapters.own, backend });
+        return Ok(Route::only(&adapters.own, backend));
     }
-    let ways = tool.backends.iter();
-    let found = ways.filter_map(|backend| Some(Route { adapter: adapters.by_name.get(&backend.adapter)?, backend }));
-    found.into_iter().next().ok_or_else(|| no_adapter(adapters, tool))
+    let way = |(place, backend): (usize, &'a Backend)| match adapters.missing_server(backend) {
+        Some(_) => None,
+        None => Some((place, backend, adapters.by_name.get(&backend.adapter)?)),
+    };
+    // Most tools have one backend, and what was seen of it changes nothing.
+    if let ([backend], None) = (tool.backends.as_slice(), &tool.health_check) {
+        let (_, backend, adapter) = way((0, backend)).ok_or_else(|| no_adapter(adapters, tool))?;
+        return Ok(Route::only(adapter, backend));
+    }
+    let ways: Vec<Way<'a>> = tool.backends.iter().enumerate().filter_map(way).collect();
+    let Some((_, first, _)) = ways.first() else { return Err(no_adapter(adapters, tool)) };
+    let standings: Vec<Standing> = ways.iter().map(|(_, backend, _)| observed.standing(&backend.digest, now)).collect();
+    let turn = if ways.len() > 1 { observed.turn(&first.digest) } else { 1 };
+    let Some(Choice { order, why }) = choice::choose(&standings, turn) else {
+        return Err(unavailable(tool, &ways, observed));
+    };
+    let (_, backend, adapter) = ways[order[0]];
+    let same = |place: &&usize| ways[**place].2.linked == adapter.linked;
+    let others = order[1..].iter().filter(same).map(|place| ways[*place].1).collect();
+    let note = (tool.backends.len() > 1).then(|| Box::new(note(&ways, &standings, order[0], why)));
+    Ok(Route { adapter, backend, others, note })
+}
+
+fn note(ways: &[Way<'_>], standings: &[Standing], chosen: usize, why: Why) -> RouteNote {
+    let alternative = |place: usize| {
+        let ((number, backend, adapter), standing) = (ways[place], standings[place]);
+        RouteAlternative {
+            backend: number + 1,
+            key: backend.key.to_string(),
+            adapter: adapter.name.to_string(),
+            health: match standing.health {
+                Health::Healthy => "healthy",
+                Health::HalfOpen => "half_open",
+                Health::Unhealthy => "unhealthy",
+            }
+            .to_owned(),
+            success: (standing.success * 1000.0).round() / 1000.0,
+            latency_ms: standing.latency_ms.map(|ms| (ms * 10.0).round() / 10.0),
+            calls: standing.calls,
+        }
+    };
+    let why = match why {
+        Why::Preferred => "preferred",
+        Why::Better => "better",
+        Why::OthersUnhealthy => "others_unhealthy",
+        Why::Trial => "trial",
+        Why::Explored => "explored",
+    };
+    RouteNote {
+        why: why.to_owned(),
+        chosen: alternative(chosen),
+        alternatives: (0..ways.len()).filter(|place| *place != chosen).map(alternative).collect(),
+        moved: Vec::new(),
+    }
+}
+
+fn unavailable(tool: &Tool, ways: &[Way<'_>], observed: &Observed) -> Error {
+    let last = ways.iter().find_map(|(_, backend, _)| observed.last_failure(&backend.digest));
+    let last = last.map(|last| format!(": {last}")).unwrap_or_default();
+    let which = if ways.len() == 1 { "the backend" } else { "every backend" };
+    Error::new(Step::Adapter, Kind::Unavailable, format!("{which} of `{}` is unhealthy{last}", tool.name))
+        .reason("unhealthy")
+        .retry_after(rule(tool).pause)
+}
+
+/// When a tool's backends become unhealthy.
+pub fn rule(tool: &Tool) -> Rule {
+    match &tool.health_check {
+        Some(check) => Rule { threshold: check.threshold, pause: check.interval },
+        None => Rule { threshold: health::USUAL_THRESHOLD, pause: health::USUAL_PAUSE },
+    }
+}
+
+/// Whether it matters for a tool what is seen of its backends.
+pub fn is_observed(tool: &Tool) -> bool {
+    tool.backends.len() > 1 || tool.health_check.is_some()
 }
 
 fn no_adapter(adapters: &Adapters, tool: &Tool) -> Error {
     let missing: Vec<String> = tool.backends.iter().map(|backend| what_is_missing(adapters, tool, backend)).collect();
-    Error::new(Step::Adapter, Kind::NoAdapter, missing.join("; "))
-        .hint("the operator installs the plugin that declares this name in its `adapter.toml`")
+    let hint = match tool.backends.iter().any(|backend| adapters.missing_server(backend).is_some()) {
+        true => "the operator adds the server under `[mcp.servers]` of their own configuration",
+        false => "the operator installs the plugin that declares this name in its `adapter.toml`",
+    };
+    Error::new(Step::Adapter, Kind::NoAdapter, missing.join("; ")).hint(hint)
 }
 
 fn what_is_missing(adapters: &Adapters, tool: &Tool, backend: &Backend) -> String {
     let name = &backend.adapter;
     let endpoint = backend.endpoint.as_ref().map(|endpoint| format!(" for `{endpoint}`")).unwrap_or_default();
+    if let Some(server) = adapters.missing_server(backend) {
+        let server = crate::document::excerpt(server, 80);
+        return format!("tool `{}` is one of the server `{server}`, which is configured nowhere", tool.name);
+    }
     match adapters.failed.get(name) {
         Some(why) => format!("the adapter `{name}` of tool `{}` cannot be used: {why}", tool.name),
         None => format!("no adapter is called `{name}`, which tool `{}` wants{endpoint}", tool.name),
@@ -99,8 +215,7 @@ fn what_is_missing(adapters: &Adapters, tool: &Tool, backend: &Backend) -> Strin
 
 impl Adapters {
     /// Adds an adapter under its names. The names that another one has already are returned.
-    pub fn insert(&mut self, adapter: Adapter, names: &[String]) -> Vec<String> {
-        let adapter = Arc::new(adapter);
+    pub fn insert(&mut self, adapter: Arc<Adapter>, names: &[String]) -> Vec<String> {
         let all = std::iter::once(adapter.name.to_string()).chain(names.iter().cloned());
         let mut taken = Vec::new();
         for name in all {
@@ -112,11 +227,36 @@ impl Adapters {
         taken
     }
 
+    /// Notes which servers are in service.
+    pub fn knows_servers(&mut self, servers: BTreeSet<String>) {
+        self.servers = servers;
+    }
+
+    /// The server that a backend names and that is not in service.
+    fn missing_server<'a>(&self, backend: &'a Backend) -> Option<&'a str> {
+        let reaches = |adapter: &Arc<Adapter>| adapter.capabilities.contains("mcp");
+        self.by_name.get(&backend.adapter).filter(|adapter| reaches(adapter))?;
+        let server = servers::named_in(backend.endpoint.as_deref()?)?;
+        // What stands for others names none itself.
+        (!server.starts_with('{') && !self.servers.contains(server)).then_some(server)
+    }
+
     /// Notes why an adapter cannot be used.
     pub fn insert_failed(&mut self, name: &str, names: &[String], why: &str) {
         for name in std::iter::once(name).chain(names.iter().map(String::as_str)) {
             self.failed.insert(name.to_owned(), why.to_owned());
         }
+    }
+
+    /// All names of an adapter.
+    pub fn names_of(&self, adapter: &Arc<Adapter>) -> Vec<String> {
+        let own = self.by_name.iter().filter(|(_, other)| Arc::ptr_eq(other, adapter));
+        own.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The adapter of a name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Adapter>> {
+        self.by_name.get(name)
     }
 
     /// Every adapter once, in no order.

@@ -95,6 +95,8 @@ pub(super) struct Channels<'a> {
     pub(super) journal: &'a Journal,
     pub(super) settings: &'a ApprovalSettings,
     pub(super) approver: Option<&'a dyn Approver>,
+    /// Whether whoever made the call asks a person itself.
+    pub(super) asks_itself: bool,
     pub(super) waiting: &'a Semaphore,
     /// Whether the caller is told at once to come back: a call within another one would hold that one up.
     pub(super) at_once: bool,
@@ -140,10 +142,12 @@ fn yes(parked: &Parked, binding: &Binding, call_id: &str) -> Yes {
 
 /// What happens where nobody looks on, unless questions wait.
 fn unattended(channels: &Channels<'_>, request: &Request) -> Result<(), Error> {
-    match (channels.approver, channels.settings.unattended) {
-        (Some(_), _) | (None, Unattended::Wait) => Ok(()),
-        (None, Unattended::Deny) => Err(no_approver(request)),
-        (None, Unattended::Halt) => {
+    let is_attended = channels.approver.is_some() || channels.asks_itself;
+    match channels.settings.unattended {
+        _ if is_attended => Ok(()),
+        Unattended::Wait => Ok(()),
+        Unattended::Deny => Err(no_approver(request)),
+        Unattended::Halt => {
             let why = format!("`{}` needs a person, so the caller is halted until one lets it go on", request.tool);
             Err(Error::new(Step::Permission, Kind::SessionHalted, why))
         }
@@ -176,7 +180,10 @@ async fn wait(channels: &Channels<'_>, parked: Parked, binding: &Binding, call_i
     let Ok(_place) = channels.waiting.try_acquire() else { return Err(pending(&parked)) };
     let left = Duration::from_millis(parked.expires_ms.saturating_sub(now_ms()));
     // Who is asked in front of the caller may think as long as the question counts.
-    let short = Duration::from_secs(channels.settings.park_wait_seconds).min(left);
+    let short = match channels.asks_itself {
+        true => Duration::ZERO,
+        false => Duration::from_secs(channels.settings.park_wait_seconds).min(left),
+    };
     let mut patience = tokio::time::Instant::now() + if channels.approver.is_some() { left } else { short };
     let bell = wake::Bell::listen(channels.journal.path().parent().unwrap_or(Path::new("/")), &parked.id);
     let mut asking = channels.approver.map(|approver| approver.ask(&parked.request));

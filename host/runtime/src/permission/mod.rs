@@ -261,6 +261,7 @@ async fn ask(
         journal: authority.journal,
         settings: authority.settings,
         approver: authority.approver,
+        asks_itself: call.asks_itself,
         waiting: &authority.memory.waiting,
         at_once: call.parent.is_some(),
     };

@@ -2,13 +2,14 @@
 //! manifest never takes a good one down.
 #![expect(clippy::disallowed_methods, reason = "the registry reads the folders of manifests")]
 
-use super::Registry;
+use super::name;
 use super::source;
 use super::tool::{self, Surroundings, Tool};
+use super::{Out, Registry};
+use crate::call::Digest;
 use crate::config::Completion;
-use crate::document::{Fault, Faults};
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::document::{Fault, Faults, nearest};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,75 +24,200 @@ pub struct ManifestText {
     pub built_in: Option<usize>,
 }
 
-/// Reads all manifests. The registry has the good ones; the faults are those of all others. `reasons` are those that
-/// components declare, by each name of their adapter.
-pub fn load(
-    manifests: &[ManifestText],
-    completions: &BTreeMap<String, Completion>,
-    reasons: &BTreeMap<String, BTreeSet<String>>,
-) -> (Registry, Vec<Fault>) {
-    let mut registry = Registry::default();
-    let mut faults = Vec::new();
+/// A manifest that was read and is right. Lifetime: until its file says something else.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Where it comes from.
+    pub file: PathBuf,
+    /// Digest of its text alone.
+    pub text: Digest,
+    /// What it says.
+    pub tool: Arc<Tool>,
+}
+
+/// What manifests are held against besides themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a> {
+    /// What configuration adds, by tool.
+    pub completions: &'a BTreeMap<String, Completion>,
+    /// The reasons of failures that components declare, by each name of their adapter.
+    pub reasons: &'a BTreeMap<String, BTreeSet<String>>,
+    /// What people took out of service, by tool.
+    pub out: &'a BTreeMap<String, Out>,
+}
+
+/// Reads manifests. The faults are those of all that are not right.
+pub fn parse(manifests: &[ManifestText], around: &Around<'_>) -> (Vec<Entry>, Vec<Fault>) {
+    parse_known(manifests, around, &[])
+}
+
+/// The same, and takes those over that are what they were. They were held against the same surroundings.
+pub fn parse_known(manifests: &[ManifestText], around: &Around<'_>, known: &[Entry]) -> (Vec<Entry>, Vec<Fault>) {
+    let known: HashMap<(&Path, Digest), &Entry> =
+        known.iter().map(|entry| ((entry.file.as_path(), entry.text), entry)).collect();
+    let (mut entries, mut faults) = (Vec::with_capacity(manifests.len()), Vec::new());
     for manifest in manifests {
-        let ManifestText { file, text, .. } = manifest;
-        match parse_with_completion(manifest, completions, reasons) {
-            Ok(tool) => faults.extend(insert(&mut registry, Arc::new(tool), file, text, completions)),
+        let text = Digest::of(manifest.text.as_bytes());
+        if let Some(known) = known.get(&(manifest.file.as_path(), text)) {
+            entries.push((*known).clone());
+            continue;
+        }
+        match parse_with_completion(manifest, around) {
+            Ok(tool) => entries.push(Entry { file: manifest.file.clone(), text, tool: Arc::new(tool) }),
             Err(Faults(found)) => faults.extend(found),
         }
     }
-    faults.extend(completions.keys().filter_map(|name| unknown_completion(&registry, name)));
-    (registry, faults)
-}
-
-/// A setting for a tool that is not there narrows nothing, which nobody would notice.
-fn unknown_completion(registry: &Registry, name: &str) -> Option<Fault> {
-    let known = registry.by_name.contains_key(name) || registry.disabled.contains(name);
-    let near = crate::document::nearest(name, registry.by_name.keys().map(String::as_str));
-    let hint = near.map_or("remove it, or install the tool".to_owned(), |near| format!("did you mean `{near}`?"));
-    (!known).then(|| Fault::whole(Path::new("configuration"), format!("`[tools.{name}]` names no tool")).hint(hint))
+    (entries, faults)
 }
 
 fn parse_with_completion(
     ManifestText { file, text, built_in }: &ManifestText,
-    completions: &BTreeMap<String, Completion>,
-    reasons: &BTreeMap<String, BTreeSet<String>>,
+    around: &Around<'_>,
 ) -> Result<Tool, Faults> {
-    let alone = Surroundings { completion: None, reasons: Some(reasons), built_in: *built_in };
+    let alone = Surroundings { completion: None, reasons: Some(around.reasons), built_in: *built_in };
     let tool = tool::parse(file, text, &alone)?;
-    match completions.get(&*tool.name) {
+    match around.completions.get(&*tool.name) {
         Some(completion) => tool::parse(file, text, &Surroundings { completion: Some(completion), ..alone }),
         None => Ok(tool),
     }
 }
 
-fn insert(
-    registry: &mut Registry,
-    tool: Arc<Tool>,
-    file: &Path,
-    text: &str,
-    completions: &BTreeMap<String, Completion>,
-) -> Option<Fault> {
-    let names: Vec<String> = std::iter::once(tool.name.to_string()).chain(tool.aliases.iter().cloned()).collect();
-    if completions.get(&*tool.name).is_some_and(|completion| completion.disabled) {
-        registry.disabled.extend(names);
-        return None;
-    }
-    let taken = names.iter().find(|name| registry.by_name.contains_key(*name));
-    if let Some(name) = taken {
-        return Some(
-            Fault::at_key(file, text, name, format!("another tool is already called `{name}`"))
-                .hint("give one of them another name; the first one stays in service"),
-        );
-    }
-    for endpoint in tool.backends.iter().filter_map(|backend| backend.endpoint.as_ref()) {
-        registry.by_endpoint.entry(endpoint.clone()).or_insert_with(|| tool.clone());
-    }
-    for name in names {
-        if let Entry::Vacant(place) = registry.by_name.entry(name) {
-            place.insert(tool.clone());
+/// Puts a registry together. What has a name that another one has is left out; the faults say so.
+pub fn assemble(entries: Vec<Entry>, around: &Around<'_>) -> (Registry, Vec<Fault>) {
+    let mut names = Names::default();
+    let mut faults = Vec::new();
+    for entry in &entries {
+        if let Err(why) = names.insert(entry, around) {
+            faults.push(why.fault(entry));
         }
     }
-    None
+    let registry = Registry { taken_out: around.out.clone(), ..names.into_registry(entries) };
+    (registry, faults)
+}
+
+/// Settings for tools that are not there narrow nothing, which nobody would notice.
+pub fn unknown_completions(registry: &Registry, completions: &BTreeMap<String, Completion>) -> Vec<Fault> {
+    let unknown =
+        completions.keys().filter(|name| !registry.by_name.contains_key(*name) && !registry.out.contains_key(*name));
+    let fault = |name: &String| {
+        let near = nearest(name, registry.by_name.keys().map(String::as_str));
+        let hint = near.map_or("remove it, or install the tool".to_owned(), |near| format!("did you mean `{near}`?"));
+        Fault::whole(Path::new("configuration"), format!("`[tools.{name}]` names no tool")).hint(hint)
+    };
+    unknown.map(fault).collect()
+}
+
+/// The names that are given so far.
+#[derive(Default)]
+struct Names {
+    /// The versions of each tool, and the folder that they all lie in.
+    tools: HashMap<Arc<str>, (PathBuf, Vec<Arc<Tool>>)>,
+    /// Which tool has a name or an alias.
+    owners: HashMap<String, Arc<str>>,
+    /// Which tool has a name that looks so.
+    looks: HashMap<String, (String, Arc<str>)>,
+    out: HashMap<String, Out>,
+}
+
+/// Why a manifest that is right is not in service.
+struct Taken {
+    /// The name that it is about.
+    name: String,
+    why: String,
+    hint: &'static str,
+}
+
+impl Taken {
+    fn fault(self, entry: &Entry) -> Fault {
+        let text = crate::document::read_text(&entry.file).unwrap_or_default();
+        Fault::at_key(&entry.file, &text, &self.name, self.why).hint(self.hint)
+    }
+}
+
+impl Names {
+    fn insert(&mut self, entry: &Entry, around: &Around<'_>) -> Result<(), Taken> {
+        let tool = &entry.tool;
+        let names = || std::iter::once(&*tool.name).chain(tool.aliases.iter().map(String::as_str));
+        let disabled = around.completions.get(&*tool.name).is_some_and(|completion| completion.disabled);
+        let out = if disabled { Some(Out::Disabled) } else { around.out.get(&*tool.name).copied() };
+        if let Some(out) = out {
+            self.out.extend(names().map(|name| (name.to_owned(), out)));
+            return Ok(());
+        }
+        self.refuse_taken(entry)?;
+        for name in names() {
+            self.owners.insert(name.to_owned(), tool.name.clone());
+            self.looks.entry(name::look(name)).or_insert_with(|| (name.to_owned(), tool.name.clone()));
+        }
+        let folder = || (folder_of(entry), Vec::new());
+        self.tools.entry(tool.name.clone()).or_insert_with(folder).1.push(tool.clone());
+        Ok(())
+    }
+
+    fn refuse_taken(&self, entry: &Entry) -> Result<(), Taken> {
+        let tool = &entry.tool;
+        let taken = |name: &str, why: String, hint| Err(Taken { name: name.to_owned(), why, hint });
+        for name in std::iter::once(&*tool.name).chain(tool.aliases.iter().map(String::as_str)) {
+            if self.owners.get(name).is_some_and(|owner| *owner != tool.name) {
+                let hint = "give one of them another name; the first one stays in service";
+                return taken(name, format!("another tool is already called `{name}`"), hint);
+            }
+            if let Some((other, owner)) = self.looks.get(&name::look(name))
+                && *owner != tool.name
+            {
+                let hint = "give one of them a name that nobody takes for the other; the first one stays in service";
+                return taken(name, format!("`{name}` looks like `{other}`, which is another tool"), hint);
+            }
+        }
+        let Some((folder, versions)) = self.tools.get(&tool.name) else { return Ok(()) };
+        let name = &*tool.name;
+        // Whoever may add a file elsewhere must not become the newest version of what is here.
+        if *folder != folder_of(entry) {
+            let hint = "give one of them another name, or put versions of one tool into one folder; the first one stays in service";
+            return taken(name, format!("another tool is already called `{name}`"), hint);
+        }
+        match versions.iter().any(|other| other.semver.cmp_precedence(&tool.semver).is_eq()) {
+            true => {
+                let hint = "raise the version of one of them; the first one stays in service";
+                taken(name, format!("version {} of `{name}` is there already", tool.version), hint)
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn into_registry(self, entries: Vec<Entry>) -> Registry {
+        let mut registry = Registry { entries: entries.into(), out: self.out, ..Registry::default() };
+        for (name, (_, mut versions)) in self.tools {
+            versions.sort_by(|a, b| newness(b).cmp(&newness(a)));
+            let Some(newest) = versions.first().cloned() else { continue };
+            let endpoints = |tool: &Arc<Tool>| -> Vec<(String, Arc<Tool>)> {
+                let known = tool.backends.iter().filter_map(|backend| backend.endpoint.clone());
+                known.map(|endpoint| (endpoint, tool.clone())).collect()
+            };
+            for (endpoint, tool) in versions.iter().flat_map(endpoints) {
+                registry.by_endpoint.entry(endpoint).or_insert(tool);
+            }
+            registry.by_name.insert(name.to_string(), newest);
+            if versions.len() > 1 {
+                registry.versions.insert(name, versions);
+            }
+        }
+        for (name, owner) in self.owners {
+            if let Some(newest) = registry.by_name.get(&*owner).cloned() {
+                registry.by_name.entry(name).or_insert(newest);
+            }
+        }
+        registry
+    }
+}
+
+/// What makes a version newer than another one: a released one is newer than any that only precedes one.
+fn newness(tool: &Tool) -> (bool, &semver::Version) {
+    (tool.semver.pre.is_empty(), &tool.semver)
+}
+
+fn folder_of(entry: &Entry) -> PathBuf {
+    entry.file.parent().map(Path::to_owned).unwrap_or_default()
 }
 
 /// Reads the manifests of a folder: every TOML and YAML file in it, sorted by name, beside the faults of those that

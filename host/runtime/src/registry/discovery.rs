@@ -42,6 +42,10 @@ pub struct Found<'a> {
     pub tool: &'a Arc<Tool>,
     /// 0 to 1.
     pub rank: f64,
+    /// How well the words match, as a part of the best match.
+    pub matching: f64,
+    /// How well it has worked, if it has been called.
+    pub quality: Option<Quality>,
     /// Why it stands where it stands.
     pub reason: String,
 }
@@ -99,13 +103,29 @@ pub fn search<'a>(
     limit: usize,
     qualities: &Qualities,
 ) -> Vec<Found<'a>> {
+    found(registry, query, limit, qualities, |tool| super::is_visible(tool, role))
+}
+
+/// Tools that are like another one by its own words, the best first and that one among them.
+pub(crate) fn alike<'a>(registry: &'a Registry, tool: &Tool, limit: usize, qualities: &Qualities) -> Vec<Found<'a>> {
+    let query = format!("{} {}", tool.name, excerpt(&tool.description, 1000));
+    found(registry, &query, limit, qualities, |_| true)
+}
+
+fn found<'a>(
+    registry: &'a Registry,
+    query: &str,
+    limit: usize,
+    qualities: &Qualities,
+    is_seen: impl Fn(&Tool) -> bool,
+) -> Vec<Found<'a>> {
     let tools = registry.in_order();
     let index = registry.index.get_or_init(|| Index::of(tools));
     let matches = index.0.search(query, None);
     let best = matches.iter().map(|found| f64::from(found.score)).fold(f64::MIN_POSITIVE, f64::max);
     let visible = matches.iter().filter_map(|found| {
         let tool = tools.get(found.document.id as usize)?;
-        super::is_visible(tool, role).then_some((tool, f64::from(found.score) / best))
+        is_seen(tool).then_some((tool, f64::from(found.score) / best))
     });
     let mut ranked: Vec<Found<'a>> =
         visible.map(|(tool, share)| rank(tool, share, qualities.get(&*tool.name))).collect();
@@ -127,7 +147,8 @@ fn rank<'a>(tool: &'a Arc<Tool>, matching: f64, quality: Option<&Quality>) -> Fo
         ),
         None => "no call yet".to_owned(),
     };
-    Found { tool, rank, reason: format!("match {:.0} % of the best; {known}", matching * 100.0) }
+    let quality = quality.copied();
+    Found { tool, rank, matching, quality, reason: format!("match {:.0} % of the best; {known}", matching * 100.0) }
 }
 
 /// The manifest of the built-in tool that searches.

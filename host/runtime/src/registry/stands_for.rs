@@ -23,7 +23,7 @@ pub struct StandsFor {
 
 /// The call that is meant. One that cannot be made out is returned as it is: checking its arguments says why.
 pub fn meant<'a>(registry: &Registry, call: &'a Call) -> Cow<'a, Call> {
-    let tool = registry.by_name.get(&call.tool);
+    let tool = registry.find(&call.tool);
     let stands_for = tool.and_then(|tool| tool.manifest.stands_for.as_ref());
     match stands_for.and_then(|stands_for| stands_for.resolve(&call.args)) {
         Some((endpoint, args)) => {

@@ -267,28 +267,38 @@ fn quantile(buckets: &[(i64, u64)], part: f64) -> Option<f64> {
 
 /// How well each tool has worked, over its versions; for ranking.
 pub(crate) fn qualities(connection: &Connection) -> rusqlite::Result<Qualities> {
-    let mut found: BTreeMap<String, (u64, u64, f64)> = BTreeMap::new();
-    for used in read(connection, By::Tool)? {
-        let known = found.entry(used.tool).or_default();
+    read(connection, By::Tool).map(|uses| qualities_of(&uses))
+}
+
+/// The same from figures that were read.
+pub(crate) fn qualities_of(uses: &[Use]) -> Qualities {
+    let mut found: BTreeMap<&str, (u64, u64, f64)> = BTreeMap::new();
+    for used in uses {
+        let known = found.entry(&used.tool).or_default();
         (known.0, known.1) = (known.0 + used.ok, known.1 + used.calls);
         known.2 = used.p50_ms.unwrap_or(known.2);
     }
-    let quality = |(tool, (ok, calls, p50_ms)): (String, (u64, u64, f64))| {
-        (calls > 0).then(|| (tool, Quality { success_lower: wilson_lower(ok, calls), p50_ms, calls }))
+    let quality = |(tool, (ok, calls, p50_ms)): (&str, (u64, u64, f64))| {
+        let quality = Quality { success_lower: wilson_lower(ok, calls), p50_ms, calls };
+        (calls > 0).then(|| (tool.to_owned(), quality))
     };
-    Ok(found.into_iter().filter_map(quality).collect())
+    found.into_iter().filter_map(quality).collect()
 }
+
+/// What was counted, and what was found about tools that are hardly used.
+pub type Counted = (Vec<Use>, BTreeMap<String, serde_json::Value>);
 
 /// Reads what was counted in a state folder, from outside a runtime. Nothing, if there is no journal yet.
 ///
 /// # Errors
 /// What the store says, in words for the operator.
-pub fn open(state_dir: &Path, by: By) -> Result<Vec<Use>, String> {
+pub fn open(state_dir: &Path, by: By) -> Result<Counted, String> {
     let path = state_dir.join("journal.db");
-    match journal::connect_for_reading(&path).and_then(|connection| read(&connection, by)) {
+    let all = |connection: &Connection| Ok((read(connection, by)?, super::life::evaluations(connection)?));
+    match journal::connect_for_reading(&path).and_then(|connection| all(&connection)) {
         Ok(found) => Ok(found),
         Err(rusqlite::Error::SqliteFailure(error, _)) if error.code == rusqlite::ErrorCode::CannotOpen => {
-            Ok(Vec::new())
+            Ok(Default::default())
         }
         Err(error) => Err(format!("the statistics in `{}` cannot be read: {error}", path.display())),
     }

@@ -6,6 +6,7 @@ use super::manifest::{
     Effect, EffectManifest, InputType, LimitsManifest, OneOrMany, OutputField, RankingManifest, RequiresApproval,
     RiskLevel, Target, TargetSyntax, TimeoutArgument, TimeoutUnit, ToolManifest, WrittenEffect, WrittenEffectKind,
 };
+use super::name;
 use super::running::{self, Backend, HealthCheck, RateLimit, Retry};
 use super::schema::{self, InputSchema};
 use super::source;
@@ -17,8 +18,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longest name of a tool; what MCP clients accept.
-const NAME: usize = 64;
 /// Longest description, in bytes. Longer ones only serve to instruct the reader.
 const DESCRIPTION: usize = 8192;
 
@@ -126,17 +125,36 @@ impl Tool {
 }
 
 /// Reads one manifest and checks it.
+///
+/// # Errors
+/// All that is wrong with it, each with its place.
 pub fn parse(file: &Path, text: &str, surroundings: &Surroundings<'_>) -> Result<Tool, Faults> {
-    let manifest = source::read(file, text)?.tool;
     let digest = Digest::of_parts([text.as_bytes(), format!("{:?}", surroundings.completion).as_bytes()]);
-    check(manifest, surroundings, digest).map_err(|found| {
-        let fault = |(at, why): (String, String)| match at.strip_prefix("configuration ") {
-            Some(at) => Fault::whole(Path::new("configuration"), format!("{}: {why}", at.replace('/', "."))),
-            None => source::fault_at(file, text, &at, why),
-        };
-        Faults(found.into_iter().map(fault).collect())
-    })
+    let (manifest, mut faults) = match source::read(file, text) {
+        Ok(manifest) => (manifest, Vec::new()),
+        Err(source::Unread { faults: Faults(faults), rest: Some(rest) }) => (*rest, faults),
+        Err(source::Unread { faults, rest: None }) => return Err(faults),
+    };
+    match check(manifest.tool, surroundings, digest) {
+        Ok(tool) if faults.is_empty() => return Ok(tool),
+        Ok(_) => {}
+        Err(found) => faults.extend(placed(file, text, found)),
+    }
+    Err(Faults(faults))
 }
+
+fn placed(file: &Path, text: &str, found: Vec<(String, String)>) -> Vec<Fault> {
+    let of_configuration = |(at, _): &(String, String)| at.starts_with(CONFIGURATION);
+    let (others, found): (Vec<_>, Vec<_>) = found.into_iter().partition(of_configuration);
+    let other = |(at, why): (String, String)| {
+        let at = at.trim_start_matches(CONFIGURATION).replace('/', ".");
+        Fault::whole(Path::new("configuration"), format!("{at}: {why}"))
+    };
+    source::faults_at(file, text, found).into_iter().chain(others.into_iter().map(other)).collect()
+}
+
+/// What the place of a problem begins with that is not in the manifest but in what configuration adds to it.
+const CONFIGURATION: &str = "configuration ";
 
 /// Checks a manifest. Each problem comes with its place in the file, as a JSON Pointer.
 fn check(
@@ -283,10 +301,9 @@ fn words(manifest: &ToolManifest) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     let mut problem = |key: &str, why: String| problems.push((format!("/tool/{key}"), why));
     let aliases = manifest.aliases.iter().enumerate().map(|(index, alias)| (format!("aliases/{index}"), alias));
-    for (at, name) in std::iter::once(("name".to_owned(), &manifest.name)).chain(aliases) {
-        if !is_name(name) {
-            let shown = document::excerpt(name, 80);
-            problem(&at, format!("`{shown}` cannot be a tool's name: 1 to {NAME} of a-z, A-Z, 0-9, `_`, `-` and `.`"));
+    for (at, word) in std::iter::once(("name".to_owned(), &manifest.name)).chain(aliases) {
+        if let Some(why) = name::problem(word) {
+            problem(&at, why);
         }
     }
     if let Err(error) = semver::Version::parse(&manifest.version) {
@@ -357,9 +374,4 @@ fn change_problem(manifest: &ToolManifest, target: &Target) -> Option<String> {
         let unknown = named.chain(change.when.keys()).find(|name| !is_input(name))?;
         Some(format!("`changes` names the argument `{unknown}`, which the tool does not have"))
     })
-}
-
-fn is_name(name: &str) -> bool {
-    (1..=NAME).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
 }

@@ -35,5 +35,6 @@ pub async fn answer(
         }
     };
     let usage = Usage { wall_us: started.elapsed().as_micros() as u64, ..Usage::default() };
-    Execution { outcome, partial: None, usage, log: Vec::new(), attempts: 1, tape: Err(NOT_RUN) }
+    let tape = Err(NOT_RUN);
+    Execution { outcome, partial: None, usage, log: Vec::new(), attempts: 1, answers: Vec::new(), tape }
 }

@@ -40,6 +40,20 @@ impl Entry {
         }
     }
 
+    /// Whether it says that calls can succeed. One that knows nothing of that is not asked.
+    pub(super) async fn check_health(
+        &self,
+        store: &mut Store<State>,
+    ) -> wasmtime::Result<Result<(), wit::Error>> {
+        match self {
+            Entry::Contract(pre) => {
+                let instance = pre.instantiate_async(&mut *store).await?;
+                instance.hermes_tool_tool_execution().call_check_health(store).await
+            }
+            Entry::Functions(..) => Ok(Ok(())),
+        }
+    }
+
     /// What it says of itself.
     pub(super) async fn describe(&self, store: &mut Store<State>) -> wasmtime::Result<Description> {
         match self {

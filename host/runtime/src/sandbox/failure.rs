@@ -129,6 +129,11 @@ fn untyped(error: &wasmtime::Error) -> Cause {
     }
 }
 
+/// Whether nothing is wrong but that too much runs at the same time.
+pub(super) fn is_no_room(error: &wasmtime::Error) -> bool {
+    error.is::<PoolConcurrencyLimitError>()
+}
+
 fn snake_case(name: &str) -> String {
     let mut words = String::with_capacity(name.len() + 8);
     for c in name.chars() {

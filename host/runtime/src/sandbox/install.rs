@@ -14,6 +14,14 @@ use std::path::{Path, PathBuf};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+/// A component that can be run.
+pub struct Installed {
+    /// The digest under which it runs: of its file and of the capabilities that it is linked to.
+    pub linked: Digest,
+    /// What has to be held for as long as it is to run.
+    pub alive: std::sync::Arc<dyn std::any::Any + Send + Sync>,
+}
+
 /// The namespace of capabilities. Everything else but `wasi:` is unknown.
 const OURS: &str = "hermes:tool/";
 /// What a component exports that knows the contract, without the version.

@@ -11,6 +11,7 @@ mod engine;
 mod entry;
 mod failure;
 mod fixed;
+pub(crate) mod health;
 mod helper;
 pub mod install;
 pub mod limits;
@@ -22,6 +23,7 @@ mod slots;
 pub mod values;
 
 use crate::adapter::Adapter;
+use crate::adapter::health::Attempt;
 use crate::call::{Call, Caller, Digest, Fixed, Parent, Progress};
 use crate::config::{Ceiling, Config};
 use crate::envelope::Usage;
@@ -46,6 +48,8 @@ use capability::invoke::Invokes;
 pub(crate) use capability::invoke::{Invocation, Invoker};
 use capability::log::Log;
 #[cfg(feature = "mcp")]
+pub use capability::mcp::OfferChange;
+#[cfg(feature = "mcp")]
 use capability::mcp::{Reached, Servers};
 use capability::outbound::{self, Outbound};
 use capability::own::Own;
@@ -56,13 +60,13 @@ use compile::Compiler;
 pub use engine::settings;
 use entry::Entry;
 pub use helper::{helper_main, is_helper};
-use install::{Cache, InstallError};
+use install::{Cache, InstallError, Installed};
 use limits::{Limits, Meter};
 pub use rerun::Rerun;
 use retry::{Failed, Times};
 use slots::Slots;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, RwLock, Weak};
 use std::time::{Duration, Instant};
 use values::{Function, Functions};
 use wasmtime::component::{Component, Linker};
@@ -77,7 +81,8 @@ pub struct Sandbox {
     ticking: engine::Ticking,
     cache: Cache,
     compiler: Compiler,
-    ready: RwLock<HashMap<Digest, Arc<Ready>>>,
+    /// Each is there as long as an adapter holds it.
+    ready: RwLock<HashMap<Digest, Weak<Ready>>>,
     roots: Arc<Roots>,
     machine: Arc<Machine>,
     outbound: Outbound,
@@ -135,6 +140,8 @@ pub struct Execution {
     pub attempts: u32,
     /// What is needed to run the last attempt again, or why it cannot be.
     pub(crate) tape: Result<Box<Recorded>, &'static str>,
+    /// How each attempt ended for its backend.
+    pub(crate) answers: Vec<(Digest, Attempt)>,
 }
 
 /// Why nothing of a call was recorded.
@@ -148,6 +155,8 @@ pub struct Run<'a> {
     pub adapter: &'a Adapter,
     /// Which of its backends runs it.
     pub backend: &'a Backend,
+    /// Those that can be asked when it got nothing, the best first. All are the adapter's.
+    pub others: Vec<&'a Backend>,
     /// Who calls.
     pub caller: &'a Arc<Caller>,
     /// In which of its sessions.
@@ -203,6 +212,7 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         };
         let bound = bound(&times, tool.retry.as_ref(), number, end);
         let (component, grant, args, limits) = (&component, &grant, &args, &limits);
+        let began = Instant::now();
         let tried = attempt::run(sandbox, Task { component, grant, args, limits, run: &run, number, bound }).await;
         drop(slot);
         if let Some(parent) = run.parent {
@@ -210,31 +220,26 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         }
         let sent = tried.sent;
         execution.add(number, tried);
+        execution.note_answer(run.backend, began.elapsed());
         let Err(error) = &execution.outcome else { break };
         let repeatable = !grant.writable() || tool.effect.idempotent;
         let failed = Failed { error, attempts: number, repeatable, sent };
-        let Some(pause) = retry::next(tool.retry.as_ref(), &failed, chance()) else { break };
-        if Instant::now() + pause >= end {
-            break;
-        }
+        let pause = retry::next(tool.retry.as_ref(), &failed, chance());
+        // A backend that got nothing is no reason to wait while there is another one.
+        let other = !sent && retry::is_out_of_reach(error.kind) && !run.others.is_empty();
+        let other = other.then(|| run.others.remove(0));
+        let pause = if other.is_some() { Some(Duration::ZERO) } else { pause };
+        let Some(pause) = pause.filter(|pause| Instant::now() + *pause < end) else { break };
         tokio::time::sleep(pause).await;
-        if !sent {
-            run.backend = after(tool, run.backend);
-            trail.facts.backend = Some(run.backend.key.clone());
+        if let Some(other) = other {
+            run.backend = other;
+            trail.facts.backend = Some(other.key.clone());
         }
         if trail.attempt(number + 1, error, grant.durable()).await.is_err() {
             break;
         }
     }
     execution
-}
-
-/// The backend for the next attempt when the last one has sent nothing: the next one of the same adapter, since what was
-/// permitted is that adapter's component.
-fn after<'a>(tool: &'a Tool, last: &'a Backend) -> &'a Backend {
-    let place = tool.backends.iter().position(|backend| backend.key == last.key).unwrap_or(0);
-    let others = tool.backends.iter().cycle().skip(place + 1).take(tool.backends.len());
-    others.into_iter().find(|backend| backend.adapter == last.adapter).unwrap_or(last)
 }
 
 /// When an attempt ends. The last one takes what is left of the call, unless the call's time was declared.
@@ -257,7 +262,15 @@ fn chance() -> f64 {
 impl Execution {
     fn refused(error: Error) -> Execution {
         let usage = Usage::default();
-        Execution { outcome: Err(error), partial: None, usage, log: Vec::new(), attempts: 0, tape: Err(NOT_RUN) }
+        let (log, answers, tape) = (Vec::new(), Vec::new(), Err(NOT_RUN));
+        Execution { outcome: Err(error), partial: None, usage, log, attempts: 0, answers, tape }
+    }
+
+    fn note_answer(&mut self, backend: &Backend, took: Duration) {
+        let error = self.outcome.as_ref().err();
+        let answered = retry::answered(error.map(|error| error.kind));
+        let message = error.map(|error| error.message.clone()).unwrap_or_default();
+        self.answers.push((backend.digest, Attempt { answered, took, message }));
     }
 
     fn add(&mut self, number: u32, tried: Tried) {
@@ -287,8 +300,9 @@ impl Sandbox {
         let browsers = Arc::new(Browsers::of(config, helper.clone(), roots.clone(), own.clone()));
         let machine = Arc::new(Machine::of(config, helper.clone(), hidden));
         let compiler = Compiler { helper, settings: config.install.clone(), slots, memory };
+        let outbound = Outbound::of(config)?;
         #[cfg(feature = "mcp")]
-        let servers = Arc::new(Servers::start(&config.mcp, &config.state_dir.join("servers"))?);
+        let servers = Arc::new(Servers::start(&config.mcp, &config.state_dir.join("servers"), outbound.credentials())?);
         Ok(Sandbox {
             ticking,
             cache,
@@ -296,7 +310,7 @@ impl Sandbox {
             ready: RwLock::default(),
             roots,
             machine,
-            outbound: Outbound::of(config)?,
+            outbound,
             #[cfg(feature = "mcp")]
             servers,
             browsers,
@@ -310,8 +324,8 @@ impl Sandbox {
     }
 
     /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new, which takes a
-    /// process of its own and may take its time. Returns the digest under which it runs.
-    pub fn install(&self, bytes: &[u8], granted: &BTreeSet<String>) -> Result<Digest, InstallError> {
+    /// process of its own and may take its time. It can be run as long as what is returned is there.
+    pub fn install(&self, bytes: &[u8], granted: &BTreeSet<String>) -> Result<Installed, InstallError> {
         self.install_as(bytes, granted, None)
     }
 
@@ -320,10 +334,10 @@ impl Sandbox {
         &self,
         bytes: &[u8],
         granted: &BTreeSet<String>,
-    ) -> Result<(Digest, Functions), InstallError> {
+    ) -> Result<(Installed, Functions), InstallError> {
         let functions = values::functions_of(&component::binary(bytes)?).map_err(InstallError::Invalid)?;
-        let digest = self.install_as(bytes, granted, Some(functions.usable.clone()))?;
-        Ok((digest, functions))
+        let installed = self.install_as(bytes, granted, Some(functions.usable.clone()))?;
+        Ok((installed, functions))
     }
 
     fn install_as(
@@ -331,7 +345,7 @@ impl Sandbox {
         bytes: &[u8],
         granted: &BTreeSet<String>,
         functions: Option<Vec<Function>>,
-    ) -> Result<Digest, InstallError> {
+    ) -> Result<Installed, InstallError> {
         let digest = Digest::of(bytes);
         let known: Vec<&str> = capability::ALL.iter().copied().chain(self.embedder.names()).collect();
         if let Some(unknown) = granted.iter().find(|name| !known.contains(&name.as_str())) {
@@ -369,8 +383,12 @@ impl Sandbox {
         let parts = std::iter::once(digest.bytes().as_slice()).chain(names);
         let linked = Digest::of_parts(parts.chain((!kind.is_empty()).then_some(kind.as_bytes())));
         let instances = contents.instances;
-        ready.insert(linked, Arc::new(Ready { entry, capabilities: granted.clone(), instances }));
-        Ok(linked)
+        if let Some(alive) = ready.get(&linked).and_then(Weak::upgrade) {
+            return Ok(Installed { linked, alive });
+        }
+        let alive = Arc::new(Ready { entry, capabilities: granted.clone(), instances });
+        ready.insert(linked, Arc::downgrade(&alive));
+        Ok(Installed { linked, alive })
     }
 
     /// Whether installing a component will have to compile it.
@@ -441,7 +459,7 @@ impl Sandbox {
     }
 
     fn ready(&self, digest: &Digest) -> Option<Arc<Ready>> {
-        self.ready.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(digest).cloned()
+        self.ready.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(digest).and_then(Weak::upgrade)
     }
 }
 

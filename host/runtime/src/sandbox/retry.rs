@@ -1,6 +1,7 @@
 //! May a call be tried again, when, and until when? Pure: time and randomness are handed in. Must not know how an
 //! attempt runs.
 
+use crate::adapter::health::Answered;
 use crate::error::{Error, Kind};
 use crate::registry::Tool;
 use crate::registry::running::Retry;
@@ -40,6 +41,21 @@ pub(super) fn next(retry: Option<&Retry>, failed: &Failed<'_>, chance: f64) -> O
         let pause = retry.delay(failed.attempts);
         pause + pause.mul_f64(JITTER * chance.clamp(0.0, 1.0))
     })
+}
+
+/// Whether another backend may do better after a failure, if this one got nothing.
+pub(super) fn is_out_of_reach(kind: Kind) -> bool {
+    matches!(kind, Kind::Unavailable | Kind::Upstream | Kind::AttemptTimeout)
+}
+
+/// How an attempt ended for its backend: that a backend refuses a call is an answer, too.
+pub(super) fn answered(failure: Option<Kind>) -> Answered {
+    match failure {
+        None => Answered::Yes,
+        Some(Kind::Unavailable | Kind::Upstream | Kind::AttemptTimeout | Kind::Timeout | Kind::Trap) => Answered::No,
+        Some(Kind::InvalidInput | Kind::Denied | Kind::Conflict | Kind::TooLarge | Kind::ToolFailed) => Answered::Yes,
+        Some(_) => Answered::Unknown,
+    }
 }
 
 /// Whether there is another attempt after a failure. Whoever writes `timeout` means the time of an attempt: after the

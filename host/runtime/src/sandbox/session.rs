@@ -30,6 +30,24 @@ impl Sandbox {
         self.tabs(&nobody, &"".into(), deadline, late)
     }
 
+    /// The servers of others that are not what they were, or why one cannot be asked.
+    #[cfg(feature = "mcp")]
+    pub(crate) async fn changed_servers(&self) -> Vec<Result<super::OfferChange, String>> {
+        self.servers.changed().await
+    }
+
+    /// From now on a server is what it said when a person looked at it.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn accept_server(&self, change: super::OfferChange) {
+        self.servers.accept(change);
+    }
+
+    /// Forgets components that no adapter holds any more.
+    pub(crate) fn forget_unused(&self) {
+        let mut ready = self.ready.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        ready.retain(|_, component| component.strong_count() > 0);
+    }
+
     /// The browser and the sandbox around it, or what is missing. Starts it if it does not run.
     pub async fn browser(&self) -> Result<Vec<Layer>, String> {
         self.browsers.try_out().await

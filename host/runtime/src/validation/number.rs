@@ -33,7 +33,7 @@ pub(super) fn read(literal: &str) -> Option<Read> {
     }
     let double: f64 = literal.parse().ok()?;
     let Some(number) = Number::from_f64(double) else { return Some(Read::TooLarge) };
-    let is_exact = !decimal.is_integer_literal && (decimal.fits_any_double(double) || decimal.is(double));
+    let is_exact = !decimal.is_integer_literal && (decimal.fits_any_double(double) || decimal.is(&number));
     Some(if is_exact { Read::Exact(number) } else { Read::Near(number) })
 }
 
@@ -79,10 +79,9 @@ impl Decimal {
         self.digits.is_empty() || (self.digits.len() <= 15 && (1e-290..1e290).contains(&double.abs()))
     }
 
-    /// Whether a double, written with as few digits as it needs, is this number.
-    fn is(&self, double: f64) -> bool {
-        let shortest = format!("{:e}", double.abs());
-        Decimal::parse(&shortest).is_some_and(|other| {
+    /// Whether a double, written as we write it, is this number. Some have two forms with as few digits as they need.
+    fn is(&self, double: &Number) -> bool {
+        Decimal::parse(&double.to_string()).is_some_and(|other| {
             other.digits == self.digits && (other.exponent == self.exponent || self.digits.is_empty())
         })
     }
@@ -127,6 +126,7 @@ mod tests {
         check("0e-400", Some((true, "0.0")));
         check("4.9e-324", Some((false, "5e-324")));
         check("5e-324", Some((true, "5e-324")));
+        check("1082509335640511.2", Some((true, "1082509335640511.2")));
         check("1e400", Some((false, "too large")));
         check("1e99999999999999999999", Some((false, "too large")));
         for wrong in ["", "-", "01", "1.", ".5", "1e", "1e+", "+1", "0x7", "1.2.3", "--1", "1-1"] {

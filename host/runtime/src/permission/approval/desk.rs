@@ -4,6 +4,7 @@
 use super::claim;
 use super::store::{self, Parked, State, Verdict};
 use super::wake;
+use crate::call::Situation;
 use crate::error::{Error, Kind, Step};
 use crate::journal::{Journal, now_ms};
 use crate::record::Event;
@@ -91,6 +92,21 @@ pub async fn forget(journal: &Journal, parked: &Parked, by: &str) -> Result<(), 
 /// `audit_unavailable`.
 pub async fn clear_taint(journal: &Journal, caller: &str, by: &str) -> Result<(), Error> {
     journal.note(Event::now("permission.taint_cleared", by, json!({ "caller": caller })), Vec::new()).await
+}
+
+/// Writes down that a person has set the circumstances of a session; nothing where they took that back. Whoever serves the
+/// session applies them.
+///
+/// # Errors
+/// `audit_unavailable`.
+pub async fn note_situation(
+    journal: &Journal,
+    session: &str,
+    situation: Option<&Situation>,
+    by: &str,
+) -> Result<(), Error> {
+    let details = json!({ "session": session, "situation": situation });
+    journal.note(Event::now("session.situation_set", by, details), Vec::new()).await
 }
 
 /// Lets the calls of a halted caller run again.

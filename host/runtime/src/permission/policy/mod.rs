@@ -44,8 +44,8 @@ pub struct Policies {
     slices: RwLock<Slices>,
 }
 
-/// The slices that were made, by tool, each with the digest of the tool that it was made for.
-type Slices = HashMap<Arc<str>, (Digest, Arc<Sliced>)>;
+/// The slices that were made, by the digest of the tool that each was made for: versions of a tool have one each.
+type Slices = HashMap<Digest, Arc<Sliced>>;
 
 /// One statement, for people.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -149,14 +149,13 @@ impl Policies {
     /// What applies to a tool as it is now. Put together once for each version of the tool.
     pub fn of_tool(&self, tool: &Tool) -> Arc<Sliced> {
         if let Ok(slices) = self.slices.read()
-            && let Some((digest, sliced)) = slices.get(&tool.name)
-            && *digest == tool.digest
+            && let Some(sliced) = slices.get(&tool.digest)
         {
             return sliced.clone();
         }
         let sliced = Arc::new(self.slice(tool));
         if let Ok(mut slices) = self.slices.write() {
-            slices.insert(tool.name.clone(), (tool.digest, sliced.clone()));
+            slices.insert(tool.digest, sliced.clone());
         }
         sliced
     }

@@ -1,6 +1,7 @@
 //! What does a call act on? Reads the argument that the manifest names, by the syntax that it declares. Pure.
 
 pub mod command;
+mod git;
 mod named;
 pub mod path;
 mod shell;
@@ -174,7 +175,8 @@ pub fn of(tool: &Tool, judged: &Judged, places: &path::Places) -> Vec<Target> {
 
 fn of_one(tool: &Tool, target: &Declared, judged: &Judged, places: &path::Places) -> Vec<Target> {
     if target.syntax == TargetSyntax::Argv {
-        return commands(tool, words(target, &judged.value).and_then(command::of_words), places);
+        let found = words(target, &judged.value).and_then(command::of_words);
+        return commands(tool, found, |command| revision_of_protected(command, places));
     }
     let argument = judged.value.get(&target.argument);
     let texts = match argument {
@@ -194,7 +196,9 @@ fn read(tool: &Tool, syntax: TargetSyntax, text: &str, places: &path::Places) ->
         TargetSyntax::Name => vec![Target::Name(text.to_owned())],
         TargetSyntax::Url => vec![granted(url::read(text), places)],
         TargetSyntax::Sql => sql::read(text),
-        TargetSyntax::Shell | TargetSyntax::Argv => commands(tool, command::of_text(text, 0), places),
+        TargetSyntax::Shell | TargetSyntax::Argv => {
+            commands(tool, command::of_text(text, 0), |command| git::shows_protected(command, places))
+        }
     }
 }
 
@@ -230,13 +234,17 @@ fn words(target: &Declared, args: &Value) -> Result<Vec<Word>, String> {
     Ok(words.into_iter().map(|text| Word { text, expands: false }).collect())
 }
 
-fn commands(tool: &Tool, found: Result<Vec<Command>, String>, places: &path::Places) -> Vec<Target> {
+/// `protected` names the place kept from tools that a command would show although it is covered.
+fn commands(
+    tool: &Tool,
+    found: Result<Vec<Command>, String>,
+    protected: impl Fn(&Command) -> Option<String>,
+) -> Vec<Target> {
     let found = match found {
         Ok(found) => found,
         Err(why) => return vec![Target::Unreadable(format!("what cannot be judged: {why}"))],
     };
-    let protected = found.iter().filter_map(|command| revision_of_protected(command, places));
-    let protected: Vec<Target> = protected.map(Target::Protected).collect();
+    let protected: Vec<Target> = found.iter().filter_map(protected).map(Target::Protected).collect();
     let target = |command: &Command| Target::Command {
         text: command.text(),
         command: command.clone(),
@@ -246,7 +254,7 @@ fn commands(tool: &Tool, found: Result<Vec<Command>, String>, places: &path::Pla
 }
 
 /// A place that is kept from tools, named as git names an old version of it. What is on disk is covered when a program
-/// runs; what is in git's own store is not.
+/// runs; what is in git's own store is not. A tool with arguments of its own leaves out what is not named.
 fn revision_of_protected(command: &Command, places: &path::Places) -> Option<String> {
     let paths = command.revisions();
     paths

@@ -2,8 +2,8 @@
 //! so a name that stands for a private address is the business of whoever dials it.
 
 use super::Target;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use url::{Host, Url};
+use crate::address::Host;
+use url::Url;
 
 /// Schemes that lead to a host on the network. Others read files, run scripts or start programs.
 const SCHEMES: &[&str] = &["http", "https", "ws", "wss"];
@@ -21,68 +21,17 @@ pub(super) fn read(text: &str) -> Target {
     if !url.username().is_empty() || url.password().is_some() {
         return unreadable("has a name or a password before its host");
     }
-    let Some(host) = url.host() else { return Target::ForbiddenUrl(shown(&url)) };
+    let Some(host) = url.host_str() else { return Target::ForbiddenUrl(shown(&url)) };
     if !SCHEMES.contains(&url.scheme()) {
         return Target::ForbiddenUrl(shown(&url));
     }
-    let private = match &host {
-        Host::Ipv4(address) => is_private(IpAddr::V4(*address)),
-        Host::Ipv6(address) => is_private(IpAddr::V6(*address)),
-        Host::Domain(name) => is_local_name(name),
-    };
-    Target::Url { host: host.to_string(), port: url.port_or_known_default(), private, text: shown(&url) }
+    // What is no host that can be looked up is none of everybody's.
+    let private = Host::parse(host).is_none_or(|host| host.is_private());
+    Target::Url { host: host.to_owned(), port: url.port_or_known_default(), private, text: shown(&url) }
 }
 
 fn shown(url: &Url) -> String {
     url.to_string()
-}
-
-fn is_local_name(name: &str) -> bool {
-    let name = name.trim_end_matches('.');
-    let ends = |word: &str| name == word || name.strip_suffix(word).is_some_and(|rest| rest.ends_with('.'));
-    ["localhost", "local", "internal", "localdomain", "home.arpa"].iter().any(|word| ends(word)) || !name.contains('.')
-}
-
-/// Whether an address is not one of the public internet.
-pub fn is_private(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_private_v4(address),
-        IpAddr::V6(address) => is_private_v6(address),
-    }
-}
-
-fn is_private_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    address.is_private()
-        || address.is_loopback()
-        || address.is_link_local()
-        || address.is_broadcast()
-        || address.is_documentation()
-        || address.is_multicast()
-        || a == 0
-        || a >= 240
-        || (a == 100 && (64..128).contains(&b))
-        || (a == 192 && b == 0 && c == 0)
-        || (a == 198 && (b == 18 || b == 19))
-}
-
-fn is_private_v6(address: Ipv6Addr) -> bool {
-    let segments = address.segments();
-    // An old address in a new one leads where the old one leads.
-    let embedded = match segments {
-        [0, 0, 0, 0, 0, 0xffff, a, b] | [0, 0, 0, 0, 0, 0, a, b] | [0x64, 0xff9b, 0, 0, 0, 0, a, b] => Some((a, b)),
-        [0x2002, a, b, ..] => Some((a, b)),
-        _ => None,
-    };
-    let embedded = embedded.map(|(a, b)| Ipv4Addr::from((u32::from(a) << 16) | u32::from(b)));
-    address.is_loopback()
-        || address.is_unspecified()
-        || address.is_multicast()
-        || segments[0] & 0xfe00 == 0xfc00
-        || segments[0] & 0xffc0 == 0xfe80
-        || segments[0] & 0xffc0 == 0xfec0
-        || (segments[0] == 0x2001 && segments[1] == 0xdb8)
-        || embedded.is_some_and(is_private_v4)
 }
 
 #[cfg(test)]

@@ -1,9 +1,14 @@
 //! Tabs of a real browser. A component says where to go and what to press; which browser that is, what it sees of the
 //! machine and where its requests may go is decided here.
 
+mod act;
 mod download;
+mod frames;
+mod go;
 mod launch;
+mod outline;
 mod page;
+mod picture;
 mod proxy;
 mod running;
 mod script;
@@ -22,6 +27,8 @@ pub(crate) use crate::sandbox::bindings::hermes::tool::browser::{
     Download, DownloadState, Event, Failure, Reason, Stage, TabState,
 };
 use crate::sandbox::{Layer, State};
+use chromiumoxide::cdp::browser_protocol::browser::GetVersionParams;
+use chromiumoxide::cdp::browser_protocol::target::CloseTargetParams;
 use running::{Running, lock};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -105,9 +112,8 @@ impl Browsers {
     pub(crate) async fn try_out(self: &Arc<Self>) -> Result<Vec<Layer>, String> {
         let deadline = Instant::now() + TRIAL;
         let running = self.running(deadline).await.map_err(|failure| failure.message)?;
-        let asked = running.speaker().ask(None, "Browser.getVersion", serde_json::json!({}), deadline).await;
-        let version = asked.map_err(|failure| failure.message)?;
-        let state = version["product"].as_str().unwrap_or("unknown").to_owned();
+        let asked = running.speaker().ask(None, GetVersionParams::default(), deadline).await;
+        let state = asked.map_err(|failure| failure.message)?.product;
         let own = if self.settings.sandbox { "on" } else { "OFF, because browser.sandbox says so" };
         let mut layers = vec![
             Layer { name: "program".into(), state },
@@ -165,7 +171,7 @@ impl Drop for Used {
         }
         for id in &self.opened {
             if let Some(tab) = room.forget(*id) {
-                speaker.tell(None, "Target.closeTarget", serde_json::json!({ "targetId": tab.target }));
+                speaker.tell(None, CloseTargetParams::new(tab.target));
             }
         }
     }
@@ -195,9 +201,13 @@ impl Tabs {
         if !self.used.as_ref().is_some_and(is_there) {
             self.used = None;
             let running = self.browsers.running(self.deadline).await?;
+            let adding = tokio::time::timeout_at(self.deadline.into(), running.adding.lock()).await;
+            let adding =
+                adding.map_err(|_| failure(Reason::TimedOut, "the session's first tab was not there in time"))?;
             if !lock(&running.world).rooms.contains_key(&key) {
                 running.add_room(&self.browsers, &key, self.deadline).await?;
             }
+            drop(adding);
             if let Some(room) = lock(&running.world).rooms.get_mut(&key) {
                 room.in_use += 1;
             }

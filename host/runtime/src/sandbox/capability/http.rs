@@ -4,7 +4,6 @@
 //! Bounds: the attempt's deadline, requests at a time and in all, bytes of heads and answers. Everything ends when the
 //! store is dropped, save a look-up of a name that the system's resolver does not end; those have a number of their own.
 
-pub(crate) mod address;
 mod answer;
 pub(crate) mod dial;
 mod request;

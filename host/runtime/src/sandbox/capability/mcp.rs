@@ -5,6 +5,7 @@ mod connection;
 mod endpoint;
 mod frame;
 mod http;
+mod listeners;
 mod listing;
 mod pin;
 mod process;
@@ -12,6 +13,7 @@ mod remote;
 mod stdio;
 
 use super::Offer;
+use super::outbound::Credentials;
 use crate::call::Progress;
 use crate::registry::running::Backend;
 use crate::sandbox::State;
@@ -40,6 +42,17 @@ pub(crate) struct Servers {
     threads: Option<tokio::runtime::Runtime>,
 }
 
+/// What of a server is not what it was.
+pub struct OfferChange {
+    /// The server.
+    pub server: String,
+    /// What changed, by tool.
+    pub changes: Vec<String>,
+    /// All that its tools say of themselves now.
+    pub tools: Value,
+    then: pin::Catalogue,
+}
+
 /// What one attempt can reach: the one thing that its tool is bound to.
 pub(crate) struct Reached {
     servers: Arc<Servers>,
@@ -50,11 +63,13 @@ pub(crate) struct Reached {
 
 impl Servers {
     /// `folder` is where it is kept what servers offer.
-    pub(crate) fn start(settings: &McpSettings, folder: &Path) -> Result<Servers, String> {
+    pub(crate) fn start(settings: &McpSettings, folder: &Path, credentials: Credentials) -> Result<Servers, String> {
         let in_service = settings.servers.iter().filter(|(_, server)| !server.disabled);
         let remotes: BTreeMap<String, Remote> = in_service
             .filter(|(_, server)| server.is_reached())
-            .map(|(name, server)| (name.clone(), Remote::new(name.clone(), server.clone(), folder)))
+            .map(|(name, server)| {
+                (name.clone(), Remote::new(name.clone(), server.clone(), (folder, credentials.clone())))
+            })
             .collect();
         let threads = match remotes.is_empty() {
             true => None,
@@ -112,6 +127,44 @@ impl Servers {
         offered.sort_by(|a: &Offer, b| a.origin.cmp(&b.origin));
         faults.sort();
         (offered, faults)
+    }
+
+    /// The servers that are not what they were, or why one cannot be asked. Looks at all of them at once.
+    pub(crate) async fn changed(self: &Arc<Servers>) -> Vec<Result<OfferChange, String>> {
+        let Some(threads) = &self.threads else { return Vec::new() };
+        let until = Instant::now() + LISTING;
+        let mut looking = tokio::task::JoinSet::new();
+        for name in self.remotes.keys().cloned() {
+            let servers = self.clone();
+            let look = async move {
+                let (remote, runtime) = servers.remote(&name)?;
+                let changed = remote.changed(until, runtime).await?;
+                Ok::<_, Failure>(changed.map(|(changes, now)| OfferChange {
+                    changes: changes.iter().map(|(tool, how)| format!("`{tool}` {how}")).collect(),
+                    tools: serde_json::json!(now.tools),
+                    then: now,
+                    server: name,
+                }))
+            };
+            looking.spawn_on(look, threads.handle());
+        }
+        let mut found = Vec::new();
+        while let Some(looked) = looking.join_next().await {
+            match looked {
+                Ok(Ok(changed)) => found.extend(changed.map(Ok)),
+                Ok(Err(failure)) => found.push(Err(failure.message)),
+                Err(error) => found.push(Err(error.to_string())),
+            }
+        }
+        found.sort_by_key(|found| found.as_ref().map_or_else(String::clone, |changed| changed.server.clone()));
+        found
+    }
+
+    /// From now on a server is what it said when a person looked at it.
+    pub(crate) fn accept(&self, change: OfferChange) {
+        if let Some(remote) = self.remotes.get(&change.server) {
+            remote.accept(change.then);
+        }
     }
 
     /// What one server offers: as it is kept, or as it says when it is looked at for the first time.

@@ -7,6 +7,9 @@ use crate::config::Config;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Reads a secret, by its name, for a URL; or says why it does not go there. Blocks.
+pub(crate) type Credentials = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
+
 /// What an attempt can send.
 pub(crate) type Sending = Http;
 
@@ -29,6 +32,12 @@ impl Outbound {
             }),
             false => Err(faults.join("; ")),
         }
+    }
+
+    /// Reads secrets that go to an address of the operator's own configuration.
+    pub(crate) fn credentials(&self) -> Credentials {
+        let vault = self.vault.clone();
+        Arc::new(move |secret, url| vault.for_address(secret, url))
     }
 
     /// What one attempt of an adapter may send.

@@ -86,6 +86,26 @@ impl Vault {
         usable(bytes)
     }
 
+    /// A secret as text for an address that the operator's configuration names, which has to be one of the places where
+    /// the secret may go. Blocks.
+    ///
+    /// # Errors
+    /// Why it cannot be used there, without any part of it.
+    pub(crate) fn for_address(&self, name: &str, url: &str) -> Result<String, String> {
+        let why = |why: String| format!("the secret `{}` cannot be used: {why}", crate::document::excerpt(name, 80));
+        let read = || {
+            let settings = self.settings.get(name).ok_or("the configuration has none of that name")?;
+            let url = url::Url::parse(url).map_err(|error| error.to_string())?;
+            let destination = Destination::of(url.scheme(), url.authority())?;
+            if !settings.origins.iter().any(|origin| origin.covers(&destination)) {
+                return Err(format!("its `origins` do not name {destination}"));
+            }
+            let secret = self.read(name)?;
+            String::from_utf8(secret.bytes().to_vec()).map_err(|_| "it is no text".to_owned())
+        };
+        read().map_err(why)
+    }
+
     fn print(&self, name: &str, command: &[String]) -> Result<Secret, String> {
         // Held while the program runs, so that a person is asked once.
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);

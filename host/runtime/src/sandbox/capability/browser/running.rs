@@ -8,7 +8,19 @@ use super::{Browsers, DownloadState, Event, Failure, Reason, download, failure, 
 use crate::sandbox::Layer;
 use crate::sandbox::capability::files::Files;
 use crate::sandbox::capability::process::child::{Launcher, Resident};
-use serde_json::{Value, json};
+use chromiumoxide::cdp::browser_protocol::browser::{
+    BrowserContextId, CancelDownloadParams, SetDownloadBehaviorBehavior, SetDownloadBehaviorParams,
+};
+use chromiumoxide::cdp::browser_protocol::network::{self, ConnectionType, OverrideNetworkStateParams};
+use chromiumoxide::cdp::browser_protocol::page::{
+    self, HandleJavaScriptDialogParams, SetInterceptFileChooserDialogParams, SetLifecycleEventsEnabledParams,
+};
+use chromiumoxide::cdp::browser_protocol::target::{
+    CloseTargetParams, CreateBrowserContextParams, DisposeBrowserContextParams, FilterEntry, SetAutoAttachParams,
+    SetDiscoverTargetsParams, TargetFilter,
+};
+use chromiumoxide::cdp::browser_protocol::{dom, log};
+use chromiumoxide::cdp::js_protocol::runtime::{self, RunIfWaitingForDebuggerParams};
 use std::collections::HashMap;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
@@ -24,6 +36,8 @@ pub(super) struct Running {
     wire: Wire,
     pub(super) world: Arc<Mutex<World>>,
     ways_out: Mutex<WaysOut>,
+    /// Held while a session gets its part, so that two calls of one session do not make two.
+    pub(super) adding: tokio::sync::Mutex<()>,
     launcher: tokio::sync::Mutex<Launcher>,
     saying: AbortHandle,
     idle: AbortHandle,
@@ -35,6 +49,28 @@ pub(super) struct Running {
 struct WaysOut {
     free: Vec<Arc<tokio::net::TcpListener>>,
     taken: HashMap<String, (Arc<tokio::net::TcpListener>, JoinHandle<()>)>,
+}
+
+/// A port that is free again when nobody keeps it, whatever comes between.
+struct Borrowed<'a> {
+    from: &'a Mutex<WaysOut>,
+    listener: Arc<tokio::net::TcpListener>,
+    kept: bool,
+}
+
+impl Borrowed<'_> {
+    fn from(ways_out: &Mutex<WaysOut>) -> Option<Borrowed<'_>> {
+        let listener = lock(ways_out).free.pop()?;
+        Some(Borrowed { from: ways_out, listener, kept: false })
+    }
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        if !self.kept {
+            lock(self.from).free.push(self.listener.clone());
+        }
+    }
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -77,16 +113,15 @@ impl Running {
             wire,
             world,
             ways_out: Mutex::new(WaysOut { free, taken: HashMap::new() }),
+            adding: tokio::sync::Mutex::default(),
             launcher: tokio::sync::Mutex::new(launcher),
             saying,
             idle,
             layers,
         };
         let speaker = running.speaker();
-        let filter = json!([{ "type": "page", "exclude": false }, { "exclude": true }]);
-        speaker.tell(None, "Target.setDiscoverTargets", json!({ "discover": true, "filter": filter }));
-        let attach = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": filter });
-        speaker.ask(None, "Target.setAutoAttach", attach, deadline).await?;
+        speaker.tell(None, SetDiscoverTargetsParams { discover: true, filter: Some(only("page")) });
+        speaker.ask(None, attach("page", true), deadline).await?;
         Ok(Arc::new(running))
     }
 
@@ -105,19 +140,10 @@ impl Running {
 
     /// Gives a session its part of the browser.
     pub(super) async fn add_room(&self, browsers: &Browsers, key: &str, deadline: Instant) -> Result<(), Failure> {
-        let way_out = lock(&self.ways_out).free.pop();
-        let Some(way_out) = way_out else {
+        let Some(mut way_out) = Borrowed::from(&self.ways_out) else {
             return Err(failure(Reason::TooMany, "as many sessions use the browser as the operator allows"));
         };
-        // Whatever comes between, the port is free again.
-        let made = self.make_context(browsers, &way_out, deadline).await;
-        let context = match made {
-            Ok(context) => context,
-            Err(failure) => {
-                lock(&self.ways_out).free.push(way_out);
-                return Err(failure);
-            }
-        };
+        let context = self.make_context(browsers, &way_out.listener, deadline).await?;
         let settings = &browsers.settings;
         let rules = Rules {
             tabs: usize::try_from(settings.tabs).unwrap_or(usize::MAX),
@@ -133,9 +159,10 @@ impl Running {
                 room.change();
             }
         });
-        let (rules, listener) = (browsers.rules.clone(), way_out.clone());
+        way_out.kept = true;
+        let (rules, listener) = (browsers.rules.clone(), way_out.listener.clone());
         let task = tokio::spawn(async move { proxy::serve(&listener, rules, report).await });
-        lock(&self.ways_out).taken.insert(key.to_owned(), (way_out, task));
+        lock(&self.ways_out).taken.insert(key.to_owned(), (way_out.listener.clone(), task));
         Ok(())
     }
 
@@ -146,28 +173,31 @@ impl Running {
         deadline: Instant,
     ) -> Result<String, Failure> {
         let address = way_out.local_addr().map_err(|error| failure(Reason::Unavailable, error.to_string()))?;
-        let params = json!({
-            "disposeOnDetach": true,
-            "proxyServer": format!("http://{address}"),
-            "proxyBypassList": "<-loopback>",
-        });
-        let made = self.speaker().ask(None, "Target.createBrowserContext", params, deadline).await?;
-        let context = made["browserContextId"].as_str().unwrap_or_default().to_owned();
-        let behaviour = if browsers.settings.downloads.is_some() { "allowAndName" } else { "deny" };
-        let params = json!({
-            "behavior": behaviour,
-            "browserContextId": context,
-            "downloadPath": "/var/agent/downloads",
-            "eventsEnabled": true,
-        });
-        self.speaker().ask(None, "Browser.setDownloadBehavior", params, deadline).await?;
-        Ok(context)
+        let wanted = CreateBrowserContextParams {
+            dispose_on_detach: Some(true),
+            proxy_server: Some(format!("http://{address}")),
+            proxy_bypass_list: Some("<-loopback>".into()),
+            origins_with_universal_network_access: None,
+        };
+        let context = self.speaker().ask(None, wanted, deadline).await?.browser_context_id;
+        let behavior = match browsers.settings.downloads {
+            Some(_) => SetDownloadBehaviorBehavior::AllowAndName,
+            None => SetDownloadBehaviorBehavior::Deny,
+        };
+        let downloads = SetDownloadBehaviorParams {
+            behavior,
+            browser_context_id: Some(context.clone()),
+            download_path: Some("/var/agent/downloads".into()),
+            events_enabled: Some(true),
+        };
+        self.speaker().ask(None, downloads, deadline).await?;
+        Ok(context.into())
     }
 
     /// Takes a session's part away: tabs, cookies, storage, connections.
     pub(super) fn remove_room(&self, key: &str) -> Option<Room> {
         let room = lock(&self.world).remove_room(key)?;
-        self.speaker().tell(None, "Target.disposeBrowserContext", json!({ "browserContextId": room.context }));
+        self.speaker().tell(None, DisposeBrowserContextParams::new(BrowserContextId::new(&*room.context)));
         let mut ways_out = lock(&self.ways_out);
         if let Some((listener, task)) = ways_out.taken.remove(key) {
             task.abort();
@@ -214,15 +244,41 @@ struct Downloads {
 /// Takes in what the browser tells, and does what has to be done about it.
 fn listen(world: Arc<Mutex<World>>, downloads: Arc<Downloads>) -> impl FnMut(&Speaker, Told) + Send + 'static {
     move |speaker, told| {
-        let reactions = lock(&world).apply(&told.method, told.session.as_deref(), &told.params);
-        for reaction in reactions {
-            match reaction {
-                Reaction::Tell { session, method, params } => speaker.tell(session.as_deref(), method, params),
-                Reaction::SetUp { session } => set_up(speaker, &session),
-                Reaction::SetUpPart { session } => set_up_part(speaker, &session),
-                Reaction::Keep { room, guid } => keep(downloads.clone(), room, guid),
+        let reaction = lock(&world).apply(&told.method, told.session.as_deref(), &told.params);
+        match reaction {
+            Some(Reaction::GoOn { session }) => speaker.tell(Some(&session), RunIfWaitingForDebuggerParams::default()),
+            Some(Reaction::Close { target, session }) => {
+                // Until it goes on, the page that opened it waits too.
+                speaker.tell(Some(&session), RunIfWaitingForDebuggerParams::default());
+                speaker.tell(None, CloseTargetParams::new(target));
             }
+            Some(Reaction::Answer { session, yes }) => {
+                speaker.tell(Some(&session), HandleJavaScriptDialogParams::new(yes));
+            }
+            Some(Reaction::Cancel { guid, context }) => {
+                let browser_context_id = Some(BrowserContextId::new(context));
+                speaker.tell(None, CancelDownloadParams { guid, browser_context_id });
+            }
+            Some(Reaction::SetUp { session }) => set_up(speaker, &session),
+            Some(Reaction::SetUpPart { session }) => set_up_part(speaker, &session),
+            Some(Reaction::Keep { room, guid }) => keep(downloads.clone(), room, guid),
+            None => {}
         }
+    }
+}
+
+/// Targets of one kind and no others.
+fn only(kind: &str) -> TargetFilter {
+    let this = FilterEntry { exclude: Some(false), r#type: Some(kind.to_owned()) };
+    TargetFilter::new(vec![this, FilterEntry { exclude: Some(true), r#type: None }])
+}
+
+fn attach(kind: &str, wait: bool) -> SetAutoAttachParams {
+    SetAutoAttachParams {
+        auto_attach: true,
+        wait_for_debugger_on_start: wait,
+        flatten: Some(true),
+        filter: Some(only(kind)),
     }
 }
 
@@ -230,36 +286,39 @@ fn listen(world: Arc<Mutex<World>>, downloads: Arc<Downloads>) -> impl FnMut(&Sp
 fn set_up(speaker: &Speaker, session: &str) {
     prepare(speaker, session);
     // A picker of files would wait for a person.
-    let no_files = json!({ "enabled": true, "cancel": true });
-    speaker.tell(Some(session), "Page.setInterceptFileChooserDialog", no_files);
+    speaker.tell(Some(session), SetInterceptFileChooserDialogParams { enabled: true, cancel: Some(true) });
     // Its own network has one way out only, which the browser would call none at all.
-    let network = json!({
-        "offline": false, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1, "connectionType": "ethernet",
-    });
-    speaker.tell(Some(session), "Network.overrideNetworkState", network);
-    speaker.tell(Some(session), "Runtime.runIfWaitingForDebugger", json!({}));
+    let network = OverrideNetworkStateParams {
+        offline: false,
+        latency: 0.0,
+        download_throughput: -1.0,
+        upload_throughput: -1.0,
+        connection_type: Some(ConnectionType::Ethernet),
+    };
+    speaker.tell(Some(session), network);
+    speaker.tell(Some(session), RunIfWaitingForDebuggerParams::default());
 }
 
 fn set_up_part(speaker: &Speaker, session: &str) {
     prepare(speaker, session);
-    speaker.tell(Some(session), "Runtime.runIfWaitingForDebugger", json!({}));
+    speaker.tell(Some(session), RunIfWaitingForDebuggerParams::default());
 }
 
 fn prepare(speaker: &Speaker, session: &str) {
-    let parts = json!([{ "type": "iframe", "exclude": false }, { "exclude": true }]);
-    let attach = json!({ "autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true, "filter": parts });
-    let steps: [(&str, Value); 7] = [
-        ("Page.enable", json!({})),
-        ("Page.setLifecycleEventsEnabled", json!({ "enabled": true })),
-        ("Runtime.enable", json!({})),
-        ("Log.enable", json!({})),
-        ("DOM.enable", json!({})),
-        ("Network.enable", json!({ "maxTotalBufferSize": 0, "maxResourceBufferSize": 0 })),
-        ("Target.setAutoAttach", attach),
-    ];
-    for (method, params) in steps {
-        speaker.tell(Some(session), method, params);
-    }
+    let session = Some(session);
+    speaker.tell(session, page::EnableParams::default());
+    speaker.tell(session, SetLifecycleEventsEnabledParams::new(true));
+    speaker.tell(session, runtime::EnableParams::default());
+    speaker.tell(session, log::EnableParams::default());
+    speaker.tell(session, dom::EnableParams::default());
+    // Nothing of what comes has to be kept: nobody asks for it.
+    let nothing_kept = network::EnableParams {
+        max_total_buffer_size: Some(0),
+        max_resource_buffer_size: Some(0),
+        ..network::EnableParams::default()
+    };
+    speaker.tell(session, nothing_kept);
+    speaker.tell(session, attach("iframe", false));
 }
 
 /// Moves a complete download where it belongs, on a thread that may wait for the disk.

@@ -3,6 +3,8 @@
 
 use super::world::{News, shown, text};
 use super::{Event, Stage, TabState};
+use chromiumoxide::cdp::browser_protocol::{inspector, log, network, page};
+use chromiumoxide::cdp::js_protocol::runtime;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use tokio::sync::watch;
@@ -150,44 +152,45 @@ impl Tab {
         self.change();
     }
 
-    /// Takes in an event of the tab's page or of a part of it.
+    /// Takes in an event of the tab's page or of a part of it. Of most only a few words are of interest, so they are
+    /// read by name: a browser that is newer than our library says some with words that its types do not have.
     pub(super) fn apply(&mut self, method: &str, session: &str, params: &Value) {
         match method {
-            "Page.frameNavigated" => self.navigated(session, &params["frame"]),
-            "Page.frameDetached" if params["reason"] == "remove" => {
+            page::EventFrameNavigated::IDENTIFIER => self.navigated(session, &params["frame"]),
+            page::EventFrameDetached::IDENTIFIER if params["reason"] == "remove" => {
                 let frame = text(&params["frameId"]);
                 self.loaders.remove(frame);
                 self.loading.remove(frame);
             }
-            "Page.frameStartedLoading" if self.loading.len() < FRAMES => {
+            page::EventFrameStartedLoading::IDENTIFIER if self.loading.len() < FRAMES => {
                 self.loading.insert(text(&params["frameId"]).to_owned());
             }
-            "Page.frameStoppedLoading" => drop(self.loading.remove(text(&params["frameId"]))),
-            "Page.lifecycleEvent" => self.came(params),
-            "Network.requestWillBeSent" if self.pending.len() < REQUESTS => {
+            page::EventFrameStoppedLoading::IDENTIFIER => drop(self.loading.remove(text(&params["frameId"]))),
+            page::EventLifecycleEvent::IDENTIFIER => self.came(params),
+            network::EventRequestWillBeSent::IDENTIFIER if self.pending.len() < REQUESTS => {
                 if !text(&params["request"]["url"]).starts_with("data:") {
                     self.pending.insert(text(&params["requestId"]).to_owned());
                 }
             }
-            "Network.responseReceived" => self.answered(params),
-            "Network.loadingFinished" | "Network.loadingFailed" => {
+            network::EventResponseReceived::IDENTIFIER => self.answered(params),
+            network::EventLoadingFinished::IDENTIFIER | network::EventLoadingFailed::IDENTIFIER => {
                 self.pending.remove(text(&params["requestId"]));
             }
-            "Runtime.executionContextCreated" => self.realm_made(session, &params["context"]),
-            "Runtime.executionContextDestroyed" => {
+            runtime::EventExecutionContextCreated::IDENTIFIER => self.realm_made(session, &params["context"]),
+            runtime::EventExecutionContextDestroyed::IDENTIFIER => {
                 let id = params["executionContextId"].as_i64();
                 self.realms.retain(|(own, ..), known| own != session || Some(*known) != id);
             }
-            "Runtime.executionContextsCleared" => self.realms.retain(|(own, ..), _| own != session),
-            "Runtime.consoleAPICalled" => self.said(params),
-            "Runtime.exceptionThrown" => {
+            runtime::EventExecutionContextsCleared::IDENTIFIER => self.realms.retain(|(own, ..), _| own != session),
+            runtime::EventConsoleApiCalled::IDENTIFIER => self.said(params),
+            runtime::EventExceptionThrown::IDENTIFIER => {
                 let details = &params["exceptionDetails"];
-                let thrown = shown(&details["exception"]["description"]);
-                let why = if thrown.is_empty() { shown(&details["text"]) } else { thrown };
+                let thrown = shown(text(&details["exception"]["description"]));
+                let why = if thrown.is_empty() { shown(text(&details["text"])) } else { thrown };
                 self.news.push(Event::Console(("error".into(), why)));
             }
-            "Log.entryAdded" => self.logged(&params["entry"]),
-            "Inspector.targetCrashed" => return self.crash(),
+            log::EventEntryAdded::IDENTIFIER => self.logged(&params["entry"]),
+            inspector::EventTargetCrashed::IDENTIFIER => return self.crash(),
             _ => return,
         }
         self.change();
@@ -258,7 +261,7 @@ impl Tab {
         if entry["level"] != "error" || is_icon {
             return;
         }
-        let (what, place) = (shown(&entry["text"]), shown(&entry["url"]));
+        let (what, place) = (shown(text(&entry["text"])), shown(text(&entry["url"])));
         let line = if place.is_empty() { what } else { format!("{what} ({place})") };
         self.news.push(Event::Console(("error".into(), line)));
     }

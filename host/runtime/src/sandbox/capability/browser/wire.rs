@@ -1,13 +1,18 @@
 //! How does the runtime speak with the browser? Over a pipe that nobody else has: requests with a number, answers to
-//! them, events in between. Must not know what any of them mean.
+//! them, events in between. Must not know what any of them mean: requests and answers have the types of `chromiumoxide`.
 //!
 //! A pipe, since the browser's other way is a port of this machine, which every program on it could drive the browser
 //! through, and a page too.
 
 use super::{Failure, Reason, failure};
-use serde_json::{Value, json};
+use chromiumoxide::types::{CallId, Command, MethodCall};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -42,12 +47,15 @@ pub(super) struct Wire {
 pub(super) struct Speaker {
     out: mpsc::UnboundedSender<Vec<u8>>,
     waiting: Arc<Mutex<Waiting>>,
-    next: Arc<AtomicU64>,
+    next: Arc<AtomicUsize>,
 }
+
+/// What the browser answers, unread: whoever asked knows what it should be.
+type Answer = Result<Box<RawValue>, Failure>;
 
 struct Waiting {
     alive: bool,
-    calls: HashMap<u64, oneshot::Sender<Result<Value, Failure>>>,
+    calls: HashMap<usize, oneshot::Sender<Answer>>,
 }
 
 fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
@@ -91,7 +99,7 @@ impl Drop for Wire {
 /// Forgets a request when nobody waits for its answer any more.
 struct Asked<'a> {
     waiting: &'a Mutex<Waiting>,
-    number: u64,
+    number: usize,
 }
 
 impl Drop for Asked<'_> {
@@ -104,13 +112,23 @@ impl Speaker {
     /// Sends a request and waits for its answer, until the deadline.
     ///
     /// Dropping the future leaves the request with the browser and forgets it here.
-    pub(super) async fn ask(
+    pub(super) async fn ask<C: Command>(
         &self,
         session: Option<&str>,
-        method: &str,
-        params: Value,
+        command: C,
         deadline: Instant,
-    ) -> Result<Value, Failure> {
+    ) -> Result<C::Response, Failure> {
+        self.ask_for(session, command, deadline).await
+    }
+
+    /// The same for an answer of which only a part is of interest: the whole may have words in it that are newer than
+    /// the types of our library, or be large.
+    pub(super) async fn ask_for<C: Command, T: DeserializeOwned>(
+        &self,
+        session: Option<&str>,
+        command: C,
+        deadline: Instant,
+    ) -> Result<T, Failure> {
         let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, answer) = oneshot::channel();
         {
@@ -121,32 +139,41 @@ impl Speaker {
             waiting.calls.insert(number, sender);
         }
         let _asked = Asked { waiting: &self.waiting, number };
-        self.send(number, session, method, params);
+        self.send(number, session, &command);
         match tokio::time::timeout_at(deadline.into(), answer).await {
-            Ok(Ok(answer)) => answer,
+            Ok(Ok(answer)) => meaning(&answer?),
             Ok(Err(_)) => Err(crashed()),
             Err(_) => Err(failure(Reason::TimedOut, "the page did not answer in time")),
         }
     }
 
     /// Sends a request whose answer nobody needs.
-    pub(super) fn tell(&self, session: Option<&str>, method: &str, params: Value) {
+    pub(super) fn tell<C: Command>(&self, session: Option<&str>, command: C) {
         let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-        self.send(number, session, method, params);
+        self.send(number, session, &command);
     }
 
-    fn send(&self, number: u64, session: Option<&str>, method: &str, params: Value) {
-        let mut message = json!({ "id": number, "method": method, "params": params });
-        if let Some(session) = session {
-            message["sessionId"] = session.into();
+    fn send<C: Command>(&self, number: usize, session: Option<&str>, command: &C) {
+        let message = serde_json::to_value(command).and_then(|params| {
+            let session_id = session.map(str::to_owned);
+            serde_json::to_vec(&MethodCall {
+                id: CallId::new(number),
+                method: command.identifier(),
+                session_id,
+                params,
+            })
+        });
+        match message {
+            Ok(mut bytes) => {
+                bytes.push(0);
+                // When the writer is gone, so is the browser, and every wait has been ended.
+                let _ = self.out.send(bytes);
+            }
+            Err(error) => self.answer(number, Err(failure(Reason::InvalidArgument, error.to_string()))),
         }
-        let mut bytes = message.to_string().into_bytes();
-        bytes.push(0);
-        // When the writer is gone, so is the browser, and every wait has been ended.
-        let _ = self.out.send(bytes);
     }
 
-    fn answer(&self, number: u64, answer: Result<Value, Failure>) {
+    fn answer(&self, number: usize, answer: Answer) {
         if let Some(sender) = lock(&self.waiting).calls.remove(&number) {
             let _ = sender.send(answer);
         }
@@ -207,35 +234,63 @@ fn skip(message: &[u8], speaker: &Speaker) {
 }
 
 /// The number that an answer begins with.
-fn number_of(message: &[u8]) -> Option<u64> {
+fn number_of(message: &[u8]) -> Option<usize> {
     let digits = message.strip_prefix(b"{\"id\":")?;
     let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
     std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
 }
 
+/// A message of the browser: an answer or an event.
+#[derive(Deserialize)]
+struct Said<'a> {
+    id: Option<usize>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(rename = "sessionId")]
+    session: Option<String>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    error: Option<Value>,
+}
+
 fn understand(message: &[u8], speaker: &Speaker, listen: &mut impl FnMut(&Speaker, Told)) {
-    let parsed =
-        serde_json::from_slice::<Value>(message).or_else(|_| serde_json::from_slice(&without_lone_surrogates(message)));
-    let Ok(Value::Object(mut fields)) = parsed else {
-        // What cannot be read, such as a value nested without end, is no reason to let anybody wait.
+    let Ok(said) = serde_json::from_slice::<Said>(message) else {
+        // What cannot be read is no reason to let anybody wait.
         if let Some(number) = number_of(message) {
-            speaker.answer(number, Err(failure(Reason::TooLarge, "the page's answer is nested too deeply to be read")));
+            speaker.answer(number, Err(unreadable()));
         }
         return;
     };
-    if let Some(number) = fields.get("id").and_then(Value::as_u64) {
-        let answer = match fields.remove("error") {
-            Some(error) => Err(refused(&error)),
-            None => Ok(fields.remove("result").unwrap_or_default()),
-        };
-        return speaker.answer(number, answer);
+    match (said.id, said.method) {
+        (Some(number), _) => speaker.answer(
+            number,
+            match (said.error, said.result) {
+                (Some(error), _) => Err(refused(&error)),
+                (None, Some(result)) => Ok(result.to_owned()),
+                (None, None) => Err(unreadable()),
+            },
+        ),
+        (None, Some(method)) => {
+            let params = said.params.and_then(|params| meaning(params).ok()).unwrap_or_default();
+            listen(speaker, Told { method: method.into_owned(), session: said.session, params });
+        }
+        (None, None) => {}
     }
-    let Some(Value::String(method)) = fields.remove("method") else { return };
-    let session = match fields.remove("sessionId") {
-        Some(Value::String(session)) => Some(session),
-        _ => None,
-    };
-    listen(speaker, Told { method, session, params: fields.remove("params").unwrap_or_default() });
+}
+
+/// Reads what was left unread. Text may have half a character in it, which no text of ours can have.
+fn meaning<T: DeserializeOwned>(raw: &RawValue) -> Result<T, Failure> {
+    let read = serde_json::from_str(raw.get());
+    read.or_else(|_| serde_json::from_slice(&without_lone_surrogates(raw.get().as_bytes()))).map_err(|error| {
+        tracing::debug!(%error, "an answer of the browser is not what it should be");
+        unreadable()
+    })
+}
+
+fn unreadable() -> Failure {
+    failure(Reason::TooLarge, "the page's answer is nested too deeply or in a form that is not known")
 }
 
 fn refused(error: &Value) -> Failure {
@@ -286,6 +341,8 @@ mod tests {
 
     #[test]
     fn half_a_character_spoils_no_message() {
+        let raw = RawValue::from_string("{\"a\":\"\\ud83d\"}".into()).unwrap();
+        assert_eq!(meaning::<Value>(&raw).unwrap()["a"], "\u{fffd}");
         let check = |json: &str, expect: &str| {
             let mended = without_lone_surrogates(json.as_bytes());
             assert_eq!(serde_json::from_slice::<Value>(&mended).unwrap(), Value::from(expect), "{json}");

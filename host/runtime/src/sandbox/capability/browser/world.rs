@@ -3,7 +3,16 @@
 
 use super::tab::Tab;
 use super::{DownloadState, Event};
-use serde_json::{Value, json};
+use chromiumoxide::cdp::browser_protocol::browser::{
+    DownloadProgressState, EventDownloadProgress, EventDownloadWillBegin,
+};
+use chromiumoxide::cdp::browser_protocol::page::{DialogType, EventJavascriptDialogOpening};
+use chromiumoxide::cdp::browser_protocol::target::{
+    EventAttachedToTarget, EventDetachedFromTarget, EventTargetCrashed, EventTargetDestroyed, EventTargetInfoChanged,
+    TargetInfo,
+};
+use serde::Deserialize;
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
@@ -74,8 +83,14 @@ pub(super) struct Kept {
 /// What has to be done about something that was told.
 #[derive(Debug)]
 pub(super) enum Reaction {
-    /// Send this.
-    Tell { session: Option<String>, method: &'static str, params: Value },
+    /// Let something go on that waits for us and is none of ours.
+    GoOn { session: String },
+    /// Close a tab that may not be.
+    Close { target: String, session: String },
+    /// Answer a dialog.
+    Answer { session: String, yes: bool },
+    /// End a download.
+    Cancel { guid: String, context: String },
     /// Make a new page ready and let it go on.
     SetUp { session: String },
     /// Make a part of a page ready.
@@ -124,16 +139,21 @@ impl World {
     }
 
     /// Takes in what the browser told.
-    pub(super) fn apply(&mut self, method: &str, session: Option<&str>, params: &Value) -> Vec<Reaction> {
+    pub(super) fn apply(&mut self, method: &str, session: Option<&str>, params: &Value) -> Option<Reaction> {
         match method {
-            "Target.attachedToTarget" => self.attached(session, params),
-            "Target.detachedFromTarget" => self.detached(params),
-            "Target.targetInfoChanged" => self.renamed(&params["targetInfo"]),
-            "Target.targetDestroyed" => self.closed(text(&params["targetId"])),
-            "Target.targetCrashed" => self.crashed(text(&params["targetId"])),
-            "Browser.downloadWillBegin" => self.download_begins(params),
-            "Browser.downloadProgress" => self.download_goes_on(params),
-            "Page.javascriptDialogOpening" => self.dialog(session, params),
+            EventAttachedToTarget::IDENTIFIER => self.attached(session, params),
+            EventDetachedFromTarget::IDENTIFIER => told(params).and_then(|event| self.detached(event)),
+            EventTargetInfoChanged::IDENTIFIER => told(params).and_then(|event| self.renamed(event)),
+            EventTargetDestroyed::IDENTIFIER => told(params).and_then(|event| self.closed(event)),
+            EventTargetCrashed::IDENTIFIER => told(params).and_then(|event| self.crashed(event)),
+            EventDownloadWillBegin::IDENTIFIER => told(params).and_then(|event| self.download_begins(event)),
+            EventDownloadProgress::IDENTIFIER => told(params).and_then(|event| self.download_goes_on(&event)),
+            EventJavascriptDialogOpening::IDENTIFIER => {
+                let session = session?;
+                // One of a kind that is not known keeps its page from everything as well.
+                let no = Reaction::Answer { session: session.to_owned(), yes: false };
+                told(params).map_or(Some(no), |event| self.dialog(session, event))
+            }
             _ => {
                 let name = session.map(str::to_owned);
                 if let (Some((room, tab)), Some(session)) = (self.tab_of(session), name)
@@ -141,59 +161,58 @@ impl World {
                 {
                     tab.apply(method, &session, params);
                 }
-                Vec::new()
+                None
             }
         }
     }
 
-    fn attached(&mut self, parent: Option<&str>, params: &Value) -> Vec<Reaction> {
-        let info = &params["targetInfo"];
-        let session = text(&params["sessionId"]).to_owned();
-        let target = text(&info["targetId"]).to_owned();
-        let go_on = |session: &str| Reaction::Tell {
-            session: Some(session.to_owned()),
-            method: "Runtime.runIfWaitingForDebugger",
-            params: json!({}),
+    fn attached(&mut self, parent: Option<&str>, params: &Value) -> Option<Reaction> {
+        let Some(EventAttachedToTarget { session_id, target_info, .. }) = told(params) else {
+            // Whatever it is, it waits.
+            return Some(Reaction::GoOn { session: text(&params["sessionId"]).to_owned() });
         };
-        if info["type"] == "iframe" {
+        let session: String = session_id.into();
+        let TargetInfo { target_id, r#type, url, browser_context_id, opener_id, .. } = target_info;
+        let target: String = target_id.into();
+        if r#type == "iframe" {
             let owner = parent.and_then(|parent| self.sessions.get(parent)).cloned();
-            let Some((key, id)) = owner else { return vec![go_on(&session)] };
+            let Some((key, id)) = owner else { return Some(Reaction::GoOn { session }) };
             if let Some(tab) = self.rooms.get_mut(&key).and_then(|room| room.tabs.get_mut(&id)) {
-                tab.add_part(target, session.clone(), text(&info["url"]));
+                tab.add_part(target, session.clone(), &url);
             }
             self.sessions.insert(session.clone(), (key, id));
-            return vec![Reaction::SetUpPart { session }];
+            return Some(Reaction::SetUpPart { session });
         }
-        let context = text(&info["browserContextId"]);
+        let context: String = browser_context_id.map(Into::into).unwrap_or_default();
         let found = self.rooms.iter_mut().find(|(_, room)| room.context == context);
-        let Some((key, room)) = found else { return vec![go_on(&session)] };
-        let opener = room.tabs.values().find(|tab| tab.target == text(&info["openerId"])).map(|tab| tab.id);
+        let Some((key, room)) = found else { return Some(Reaction::GoOn { session }) };
+        let is_opener = |tab: &&Tab| opener_id.as_ref().is_some_and(|opener| tab.target == *opener.inner());
+        let opener = room.tabs.values().find(is_opener).map(|tab| tab.id);
         if room.tabs.len() >= room.rules.tabs {
             if let Some(opener) = opener.and_then(|id| room.tabs.get_mut(&id)) {
-                opener.news.push(Event::NotOpened(shown(&info["url"])));
+                opener.news.push(Event::NotOpened(shown(&url)));
             }
-            let params = json!({ "targetId": target });
-            return vec![Reaction::Tell { session: None, method: "Target.closeTarget", params }];
+            return Some(Reaction::Close { target, session });
         }
         let id = room.next_tab;
         room.next_tab += 1;
-        room.tabs.insert(id, Tab::new(id, target, session.clone(), opener, text(&info["url"])));
+        room.tabs.insert(id, Tab::new(id, target, session.clone(), opener, &url));
         if let Some(opener) = opener.and_then(|id| room.tabs.get_mut(&id)) {
             opener.note(Event::Opened(id));
         }
         room.current = room.current.or(Some(id));
         self.sessions.insert(session.clone(), (key.clone(), id));
-        vec![Reaction::SetUp { session }]
+        Some(Reaction::SetUp { session })
     }
 
-    fn detached(&mut self, params: &Value) -> Vec<Reaction> {
-        let session = text(&params["sessionId"]);
-        if let Some((key, id)) = self.sessions.remove(session)
+    fn detached(&mut self, event: EventDetachedFromTarget) -> Option<Reaction> {
+        let session: String = event.session_id.into();
+        if let Some((key, id)) = self.sessions.remove(&session)
             && let Some(tab) = self.rooms.get_mut(&key).and_then(|room| room.tabs.get_mut(&id))
         {
-            tab.remove_part(session);
+            tab.remove_part(&session);
         }
-        Vec::new()
+        None
     }
 
     fn tab_with_target(&mut self, target: &str) -> Option<(&mut Room, u32)> {
@@ -203,117 +222,96 @@ impl World {
         })
     }
 
-    fn renamed(&mut self, info: &Value) -> Vec<Reaction> {
-        if let Some((room, id)) = self.tab_with_target(text(&info["targetId"]))
+    fn renamed(&mut self, event: EventTargetInfoChanged) -> Option<Reaction> {
+        let TargetInfo { target_id, title, url, .. } = event.target_info;
+        if let Some((room, id)) = self.tab_with_target(target_id.inner())
             && let Some(tab) = room.tabs.get_mut(&id)
         {
-            tab.title = shown(&info["title"]);
-            tab.url = text(&info["url"]).to_owned();
+            tab.title = shown(&title);
+            tab.url = url;
             tab.change();
         }
-        Vec::new()
+        None
     }
 
-    fn closed(&mut self, target: &str) -> Vec<Reaction> {
-        let mut gone = None;
-        if let Some((room, id)) = self.tab_with_target(target) {
+    fn closed(&mut self, event: EventTargetDestroyed) -> Option<Reaction> {
+        if let Some((room, id)) = self.tab_with_target(event.target_id.inner()) {
             room.forget(id);
-            gone = Some(id);
-        }
-        if gone.is_some() {
             let rooms = &self.rooms;
             self.sessions.retain(|_, (key, id)| rooms.get(key).is_some_and(|room| room.tabs.contains_key(id)));
         }
-        Vec::new()
+        None
     }
 
-    fn crashed(&mut self, target: &str) -> Vec<Reaction> {
-        if let Some((room, id)) = self.tab_with_target(target)
+    fn crashed(&mut self, event: EventTargetCrashed) -> Option<Reaction> {
+        if let Some((room, id)) = self.tab_with_target(event.target_id.inner())
             && let Some(tab) = room.tabs.get_mut(&id)
         {
             tab.crash();
         }
-        Vec::new()
+        None
     }
 
     /// Every dialog is answered at once: nobody sits before it, and a page that waits for one does nothing else.
-    fn dialog(&mut self, session: Option<&str>, params: &Value) -> Vec<Reaction> {
-        let Some((room, id)) = self.tab_of(session) else { return Vec::new() };
-        let kind = text(&params["type"]).to_owned();
+    fn dialog(&mut self, session: &str, event: EventJavascriptDialogOpening) -> Option<Reaction> {
+        let (room, id) = self.tab_of(Some(session))?;
         // An alert has one answer, and a page that wants to keep its visitor is left.
-        let yes = room.rules.accept_dialogs || kind == "alert" || kind == "beforeunload";
+        let yes = room.rules.accept_dialogs || matches!(event.r#type, DialogType::Alert | DialogType::Beforeunload);
         if let Some(tab) = room.tabs.get_mut(&id) {
-            tab.note(Event::Dialog((kind, shown(&params["message"]), yes)));
+            tab.note(Event::Dialog((event.r#type.as_ref().to_owned(), shown(&event.message), yes)));
         }
-        let params = json!({ "accept": yes });
-        vec![Reaction::Tell { session: session.map(str::to_owned), method: "Page.handleJavaScriptDialog", params }]
+        Some(Reaction::Answer { session: session.to_owned(), yes })
     }
 
-    fn download_begins(&mut self, params: &Value) -> Vec<Reaction> {
-        let frame = text(&params["frameId"]);
-        let mut found = self.rooms.values_mut().find(|room| room.tabs.values().any(|tab| tab.has_frame(frame)));
-        let Some(room) = found.as_mut() else { return Vec::new() };
-        let guid = text(&params["guid"]).to_owned();
+    fn download_begins(&mut self, event: EventDownloadWillBegin) -> Option<Reaction> {
+        let frame = event.frame_id.inner();
+        let room = self.rooms.values_mut().find(|room| room.tabs.values().any(|tab| tab.has_frame(frame)))?;
         let kept = Kept {
-            url: shown(&params["url"]),
-            name: super::download::clean_name(text(&params["suggestedFilename"])),
+            url: shown(&event.url),
+            name: super::download::clean_name(&event.suggested_filename),
             size: 0,
-            ended: false,
+            ended: !room.rules.may_download,
         };
         let state = if room.rules.may_download { DownloadState::Started } else { DownloadState::Refused };
         room.news.push(Event::Download(kept.told(state, None)));
-        let context = room.context.clone();
-        let refused = !room.rules.may_download;
-        room.downloads.insert(guid.clone(), Kept { ended: refused, ..kept });
+        room.downloads.insert(event.guid.clone(), kept);
         room.change();
-        match refused {
-            true => vec![cancel(&guid, &context)],
-            false => Vec::new(),
-        }
+        (!room.rules.may_download).then(|| Reaction::Cancel { guid: event.guid, context: room.context.clone() })
     }
 
-    fn download_goes_on(&mut self, params: &Value) -> Vec<Reaction> {
-        let guid = text(&params["guid"]);
-        let found = self.rooms.iter_mut().find(|(_, room)| room.downloads.contains_key(guid));
-        let Some((key, room)) = found else { return Vec::new() };
-        let most = room.rules.download_bytes;
-        let context = room.context.clone();
-        let Some(kept) = room.downloads.get_mut(guid) else { return Vec::new() };
-        kept.size = params["receivedBytes"].as_f64().map_or(kept.size, |bytes| bytes as u64);
+    fn download_goes_on(&mut self, event: &EventDownloadProgress) -> Option<Reaction> {
+        let (key, room) = self.rooms.iter_mut().find(|(_, room)| room.downloads.contains_key(&event.guid))?;
+        let (most, context, guid) = (room.rules.download_bytes, room.context.clone(), event.guid.clone());
+        let kept = room.downloads.get_mut(&guid)?;
+        kept.size = event.received_bytes as u64;
         if kept.ended {
-            room.downloads.remove(guid);
-            return Vec::new();
+            room.downloads.remove(&guid);
+            return None;
         }
-        let announced = params["totalBytes"].as_f64().map_or(0, |bytes| bytes as u64);
-        let state = text(&params["state"]);
+        let announced = event.total_bytes as u64;
         if kept.size.max(announced) > most {
             kept.ended = true;
             kept.size = kept.size.max(announced);
             let event = Event::Download(kept.told(DownloadState::TooLarge, None));
             room.news.push(event);
             room.change();
-            return vec![cancel(guid, &context)];
+            return Some(Reaction::Cancel { guid, context });
         }
-        match state {
-            "completed" => {
+        match event.state {
+            DownloadProgressState::Completed => {
                 kept.ended = true;
-                vec![Reaction::Keep { room: key.clone(), guid: guid.to_owned() }]
+                Some(Reaction::Keep { room: key.clone(), guid })
             }
-            "canceled" => {
+            DownloadProgressState::Canceled => {
                 let event = Event::Download(kept.told(DownloadState::Failed, None));
-                room.downloads.remove(guid);
+                room.downloads.remove(&guid);
                 room.news.push(event);
                 room.change();
-                Vec::new()
+                None
             }
-            _ => Vec::new(),
+            DownloadProgressState::InProgress => None,
         }
     }
-}
-
-fn cancel(guid: &str, context: &str) -> Reaction {
-    let params = json!({ "guid": guid, "browserContextId": context });
-    Reaction::Tell { session: None, method: "Browser.cancelDownload", params }
 }
 
 impl Kept {
@@ -362,7 +360,12 @@ pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
+/// An event as our library knows it; none for one in a form that is newer.
+pub(super) fn told<T: for<'a> Deserialize<'a>>(params: &Value) -> Option<T> {
+    T::deserialize(params).inspect_err(|error| tracing::debug!(%error, "an event of the browser is not known")).ok()
+}
+
 /// A page's text as it may be shown: on one line, cut.
-pub(super) fn shown(value: &Value) -> String {
-    crate::document::excerpt(text(value), 1000)
+pub(super) fn shown(text: &str) -> String {
+    crate::document::excerpt(text, 1000)
 }

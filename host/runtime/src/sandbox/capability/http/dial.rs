@@ -1,7 +1,7 @@
 //! How is a host reached? Its name is resolved once, each address is checked, and what was checked is dialled, so that
 //! a name which changes its mind leads nowhere else.
 
-use super::address::is_public;
+use crate::address::is_public;
 use crate::outbound::{Destination, Scheme};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;

@@ -1,16 +1,18 @@
 //! What goes on between the runtime and one server, over one connection? Requests with their results as they were sent,
 //! each with a deadline; what the server wants of us is refused. Must not know which tool it is about.
 
+use super::listeners::Listeners;
 use super::process::Said;
 use super::{http, process, stdio};
 use crate::call::Progress;
 use crate::document::excerpt;
 use crate::sandbox::bindings::hermes::tool::mcp::{Failure, Reason};
+use crate::sandbox::capability::outbound::Credentials;
 use crate::servers::{Era, Server};
 use rmcp::model::{
     CancelledNotification, CancelledNotificationParam, ClientCapabilities, ClientConfig, ClientNotification,
-    ClientRequest, ClientResult, ErrorCode, ErrorData, Implementation, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion, RequestId, ServerNotification, ServerRequest, ServerResult,
+    ClientRequest, ClientResult, ErrorCode, ErrorData, Implementation, ProgressToken, ProtocolVersion, RequestId,
+    ServerNotification, ServerRequest, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RequestContext, RunningService, Service,
@@ -28,14 +30,12 @@ use tokio::sync::mpsc::Sender;
 const GREETING: Duration = Duration::from_secs(30);
 /// How long a server may take to accept that a request is taken back.
 const TAKING_BACK: Duration = Duration::from_secs(1);
-/// Longest message of a progress report, in bytes.
-const MESSAGE: usize = 500;
 
 /// The requests that are waited for, and results as they were sent. Lifetime: the connection.
 #[derive(Default)]
 pub(super) struct Wanted {
     results: Mutex<HashMap<RequestId, Option<Box<str>>>>,
-    listeners: Mutex<HashMap<ProgressToken, Sender<Progress>>>,
+    pub(super) listeners: Listeners,
     ended: Mutex<Option<String>>,
 }
 
@@ -104,7 +104,7 @@ impl Service<RoleClient> for Client {
         _: NotificationContext<RoleClient>,
     ) -> Result<(), ErrorData> {
         match notification {
-            ServerNotification::ProgressNotification(progress) => self.wanted.pass_on(progress.params),
+            ServerNotification::ProgressNotification(progress) => self.wanted.listeners.pass_on(progress.params),
             ServerNotification::ToolListChangedNotification(_) => self.changed.store(true, Ordering::Relaxed),
             _ => {}
         }
@@ -113,20 +113,9 @@ impl Service<RoleClient> for Client {
 
     fn get_info(&self) -> ClientConfig {
         let client = Implementation::new("hermes-dispatch", env!("CARGO_PKG_VERSION"));
+        // What is said with `initialize`, which the newer era does not have.
         ClientConfig::new(ClientCapabilities::default(), client)
-    }
-}
-
-impl Wanted {
-    /// Tells whoever waits for it how far a request is.
-    pub(super) fn pass_on(&self, progress: ProgressNotificationParam) {
-        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(listener) = listeners.get(&progress.progress_token) {
-            let whole = |number: f64| if number.is_finite() { number.max(0.0) as u64 } else { 0 };
-            let message = progress.message.map(|message| excerpt(&message, MESSAGE));
-            let update = Progress { done: whole(progress.progress), total: progress.total.map(whole), message };
-            let _ = listener.try_send(update);
-        }
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 }
 
@@ -143,13 +132,13 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Starts or reaches a server and finds out what it speaks. Has to run where the connection is to live.
-    pub(super) async fn open(name: &str, server: &Server) -> Result<Connection, String> {
+    pub(super) async fn open(name: &str, server: &Server, credentials: &Credentials) -> Result<Connection, String> {
         let opening = async {
-            match open(name, server, server.era).await {
+            match open(name, server, credentials, server.era).await {
                 // One that ends, or fails, when it is asked in the newer way may still know the older one.
                 Err((why, true)) if server.era == Era::Auto => {
                     tracing::debug!(server = name, why, "is tried in the older way");
-                    open(name, server, Era::Stateful).await
+                    open(name, server, credentials, Era::Stateful).await
                 }
                 opened => opened,
             }
@@ -214,7 +203,7 @@ impl Connection {
         };
         let (id, token) = (handle.id.clone(), handle.progress_token.clone());
         if let Some(progress) = progress {
-            self.listeners().insert(token.clone(), progress);
+            self.wanted.listeners.add(&token, progress);
         }
         waiting.sent = Some((id.clone(), token));
         match tokio::time::timeout_at(until.into(), handle.rx).await {
@@ -297,10 +286,6 @@ impl Connection {
     fn failure(&self, reason: Reason, request_sent: bool, why: String) -> Failure {
         Failure { reason, message: format!("the server `{}`: {why}", self.name), code: None, request_sent }
     }
-
-    fn listeners(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, Sender<Progress>>> {
-        self.wanted.listeners.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A request that is waited for. Dropped before the answer came, it is taken back.
@@ -313,7 +298,7 @@ impl Waiting<'_> {
     /// The answer came; its result as it was sent, if the transport kept it.
     fn answered(&mut self) -> Option<Box<str>> {
         let (id, token) = self.sent.take()?;
-        self.connection.listeners().remove(&token);
+        self.connection.wanted.listeners.remove(&token);
         self.connection.wanted.fetch(&id)
     }
 }
@@ -322,7 +307,7 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.connection.running.fetch_sub(1, Ordering::Relaxed);
         let Some((id, token)) = self.sent.take() else { return };
-        self.connection.listeners().remove(&token);
+        self.connection.wanted.listeners.remove(&token);
         self.connection.wanted.fetch(&id);
         // The connection's own threads see to it, for a second at most.
         self.connection.runtime.spawn(take_back(self.connection.service.peer().clone(), id));
@@ -336,18 +321,21 @@ async fn take_back(peer: Peer<RoleClient>, id: RequestId) {
 }
 
 /// Opens a connection in one era. The second part of the error says whether the server ended without a word.
-async fn open(name: &str, server: &Server, era: Era) -> Result<Connection, (String, bool)> {
+async fn open(name: &str, server: &Server, credentials: &Credentials, era: Era) -> Result<Connection, (String, bool)> {
     let wanted = Arc::new(Wanted::default());
     let client = Client { wanted: wanted.clone(), changed: AtomicBool::new(false) };
     let newest = || vec![ProtocolVersion::V_2026_07_28];
     let lifecycle = match era {
-        Era::Auto => ClientLifecycleMode::Auto { preferred_versions: newest(), legacy_version: None },
+        Era::Auto => ClientLifecycleMode::Auto {
+            preferred_versions: newest(),
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
         Era::Stateful => ClientLifecycleMode::Initialize,
         Era::Stateless => ClientLifecycleMode::Discover { preferred_versions: newest() },
     };
     let (service, said) = match &server.url {
         Some(url) => {
-            let transport = http::transport(url, &server.headers).map_err(|why| (why, false))?;
+            let transport = http::transport(url, &server.headers, credentials).map_err(|why| (why, false))?;
             let serving = client.serve_with_lifecycle(transport, lifecycle).await;
             (serving.map_err(|error| (http::beginning(&error), http::was_sent(&error)))?, Said::default())
         }

@@ -4,6 +4,7 @@
 use super::process::text_of;
 use super::stdio::LONGEST;
 use crate::document::excerpt;
+use crate::sandbox::capability::outbound::Credentials;
 use crate::servers::Setting;
 use http::{HeaderName, HeaderValue};
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
@@ -14,6 +15,8 @@ use std::time::Duration;
 
 /// How long it may take until somebody is there.
 const REACHING: Duration = Duration::from_secs(10);
+/// What stands for the secret in a header's value.
+const WHOLE: &str = "{secret}";
 /// Requests at once over one connection; further ones wait.
 const AT_ONCE: usize = 256;
 
@@ -21,11 +24,19 @@ const AT_ONCE: usize = 256;
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, Setting>,
+    credentials: &Credentials,
 ) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
     let mut all = HashMap::new();
     for (name, setting) in headers {
         let wrong = || format!("the header `{}` has no possible name or value", excerpt(name, 80));
-        let value = text_of(setting).map_err(|error| error.to_string())?;
+        let value = match setting {
+            // A file or the program of a store is read: the threads of the servers do other things meanwhile.
+            Setting::Secret { secret, value } => {
+                let secret = tokio::task::block_in_place(|| credentials(secret, url))?;
+                value.as_deref().unwrap_or(WHOLE).replace(WHOLE, &secret)
+            }
+            Setting::Text(_) | Setting::Variable { .. } => text_of(setting).map_err(|error| error.to_string())?,
+        };
         let mut value = HeaderValue::from_str(&value).map_err(|_| wrong())?;
         value.set_sensitive(true);
         all.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, value);

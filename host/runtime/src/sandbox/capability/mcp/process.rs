@@ -95,6 +95,10 @@ pub(super) fn text_of(setting: &Setting) -> std::io::Result<String> {
             let missing = |_| std::io::Error::other(format!("the variable `{variable}` is not set"));
             std::env::var(variable).map_err(missing)
         }
+        // The configuration is refused before; a program could send it anywhere.
+        Setting::Secret { secret, .. } => {
+            Err(std::io::Error::other(format!("the secret `{secret}` goes into headers only")))
+        }
     }
 }
 

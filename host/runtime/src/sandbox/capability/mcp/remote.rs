@@ -6,6 +6,7 @@ use super::listing;
 use super::pin::{self, Catalogue, Changes};
 use crate::document::excerpt;
 use crate::sandbox::bindings::hermes::tool::mcp::{Failure, Reason};
+use crate::sandbox::capability::outbound::Credentials;
 use crate::servers::Server;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,6 +30,7 @@ pub(super) struct Remote {
     pub(super) server: Server,
     most: AtomicU32,
     folder: PathBuf,
+    credentials: Credentials,
     /// What it offered at first, and what of it is another one now.
     known: Arc<RwLock<Known>>,
     pool: Arc<Mutex<Pool>>,
@@ -51,11 +53,11 @@ struct Pool {
 }
 
 impl Remote {
-    pub(super) fn new(name: String, server: Server, folder: &Path) -> Remote {
+    pub(super) fn new(name: String, server: Server, (folder, credentials): (&Path, Credentials)) -> Remote {
         let most = AtomicU32::new(server.connections.unwrap_or(1).clamp(1, MOST));
         let first = pin::read(folder, &name, &server).map(Arc::new);
         let known = Arc::new(RwLock::new(Known { first, changes: Changes::new() }));
-        Remote { name, server, most, folder: folder.to_owned(), known, pool: Arc::default() }
+        Remote { name, server, most, folder: folder.to_owned(), credentials, known, pool: Arc::default() }
     }
 
     /// What the server offers: as it is kept, or as it says now.
@@ -80,6 +82,18 @@ impl Remote {
             let now = look(connection, &self.server, until).await?;
             self.known.write().unwrap_or_else(PoisonError::into_inner).hold_against(now);
         }
+        let how = self.known().changes.get(tool).copied();
+        if how.is_none() {
+            return Ok(());
+        }
+        // A person may have accepted it in another process.
+        let kept = pin::read(&self.folder, &self.name, &self.server);
+        if let Some(kept) = kept.filter(|kept| self.known().first.as_deref() != Some(kept)) {
+            let now = look(connection, &self.server, until).await?;
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            known.first = Some(Arc::new(kept));
+            known.hold_against(now);
+        }
         match self.known().changes.get(tool) {
             None => Ok(()),
             Some(how) => Err(Failure {
@@ -89,6 +103,26 @@ impl Remote {
                 request_sent: false,
             }),
         }
+    }
+
+    /// What of the server is not what it was, with all that it says now; nothing if all is as it was.
+    pub(super) async fn changed(
+        &self,
+        until: Instant,
+        runtime: &Handle,
+    ) -> Result<Option<(Changes, Catalogue)>, Failure> {
+        let connection = self.connection(until, runtime).await?;
+        let now = look(&connection, &self.server, until).await?;
+        let first = self.known().first.clone();
+        let changes = first.map(|first| first.changes(&now)).unwrap_or_default();
+        Ok((!changes.is_empty()).then_some((changes, now)))
+    }
+
+    /// From now on the server is what it said then.
+    pub(super) fn accept(&self, then: Catalogue) {
+        pin::write(&self.folder, &self.name, &then);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        *known = Known { first: Some(Arc::new(then)), changes: Changes::new() };
     }
 
     fn known(&self) -> RwLockReadGuard<'_, Known> {
@@ -132,6 +166,7 @@ impl Remote {
             name: self.name.clone(),
             server: self.server.clone(),
             folder: self.folder.clone(),
+            credentials: self.credentials.clone(),
             known: self.known.clone(),
         };
         let opening = runtime.spawn(to.open(pause, pool));
@@ -160,6 +195,7 @@ struct Opening {
     name: String,
     server: Server,
     folder: PathBuf,
+    credentials: Credentials,
     known: Arc<RwLock<Known>>,
 }
 
@@ -167,7 +203,7 @@ impl Opening {
     async fn open(self, pause: Duration, mut pool: OwnedMutexGuard<Pool>) -> Result<Arc<Connection>, String> {
         tokio::time::sleep(pause).await;
         let opened = async {
-            let connection = Connection::open(&self.name, &self.server).await?;
+            let connection = Connection::open(&self.name, &self.server, &self.credentials).await?;
             self.look(&connection).await?;
             Ok(Arc::new(connection))
         };

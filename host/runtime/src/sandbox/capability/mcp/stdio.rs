@@ -90,7 +90,7 @@ impl Stdio {
                     notification: ServerNotification::ProgressNotification(progress),
                     ..
                 }) => {
-                    self.wanted.pass_on(progress.params);
+                    self.wanted.listeners.pass_on(progress.params);
                     None
                 }
                 message => Some(message),

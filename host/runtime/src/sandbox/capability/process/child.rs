@@ -159,7 +159,9 @@ impl Launcher {
         let failed = match message {
             Some(Message::Started(layers)) => return Ok(layers),
             Some(Message::Failed(failed)) => failed,
-            Some(Message::Code(_) | Message::Signal(_)) | None => Failed::layer("launcher", "it ended without a word"),
+            Some(Message::Code(_) | Message::Signal(_) | Message::PutAside(_)) | None => {
+                Failed::layer("launcher", "it ended without a word")
+            }
         };
         self.end().await;
         Err(failed)
@@ -180,7 +182,13 @@ impl Launcher {
         loop {
             if let Some(end) = self.said.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.said.drain(..=end).collect();
-                return serde_json::from_slice(&line).map(Some).map_err(|error| Failed::layer("launcher", error));
+                match serde_json::from_slice(&line).map_err(|error| Failed::layer("launcher", error))? {
+                    Message::PutAside(files) => {
+                        tracing::warn!(?files, "a program left what git would act on; it was put aside");
+                        continue;
+                    }
+                    message => return Ok(Some(message)),
+                }
             }
             if self.said.len() > MESSAGE {
                 return Err(Failed::layer("launcher", "it says too much"));
@@ -207,7 +215,7 @@ impl Launcher {
                 Message::Code(code) => *known = Some(Ending::Code(code)),
                 Message::Signal(signal) => *known = Some(Ending::Signal(signal)),
                 Message::Failed(failed) => return Err(failed),
-                Message::Started(_) => {}
+                Message::Started(_) | Message::PutAside(_) => {}
             }
         }
         self.reap().await;

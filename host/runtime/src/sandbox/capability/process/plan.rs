@@ -92,6 +92,8 @@ pub(crate) enum Message {
     Code(u8),
     /// A signal ended it.
     Signal(u8),
+    /// It has left these where git would act on them, so they were put aside.
+    PutAside(Vec<String>),
 }
 
 /// Why a program was not started.

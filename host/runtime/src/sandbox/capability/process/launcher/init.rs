@@ -16,7 +16,7 @@ pub(super) fn run(
     input: Vec<u8>,
     identity: Identity,
 ) -> ! {
-    let code = match live_and_die_with(parent).and_then(|()| start(control, &plan, input, identity)) {
+    let code = match live_and_die_with(parent).and_then(|()| start(control, parent, &plan, input, identity)) {
         Ok(program) => {
             say(control, &outcome(program));
             0
@@ -37,9 +37,17 @@ fn live_and_die_with(parent: &mut UnixStream) -> Result<(), Failed> {
     parent.write_all(&answer).and_then(|()| parent.read_exact(&mut answer)).map_err(failed)
 }
 
-fn start(control: &mut UnixStream, plan: &Plan, input: Vec<u8>, identity: Identity) -> Result<Pid, Failed> {
+fn start(
+    control: &mut UnixStream,
+    parent: &mut UnixStream,
+    plan: &Plan,
+    input: Vec<u8>,
+    identity: Identity,
+) -> Result<Pid, Failed> {
     let mut layers = Vec::new();
-    root::build(plan, identity, &mut layers)?;
+    let watched = root::build(plan, identity, &mut layers)?;
+    // Before anything runs that could be of interest to them: whatever ends this process, the launcher knows.
+    super::send(parent, &watched).map_err(|error| Failed::layer("launcher", error))?;
     if plan.channel.is_some() {
         system::raise_loopback().map_err(|error| Failed::layer("network of its own", error))?;
     }

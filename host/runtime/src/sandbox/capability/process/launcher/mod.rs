@@ -5,11 +5,13 @@
 mod channel;
 mod confine;
 mod filter;
+mod guard;
 mod init;
 mod root;
 mod system;
 
 use super::plan::{Failed, Message, Plan};
+use guard::Watched;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 use std::io::{Read, Write};
@@ -44,13 +46,22 @@ fn launch() {
     let Ok(control) = rustix::io::fcntl_dupfd_cloexec(std::io::stdin().as_fd(), 3) else { return };
     let mut control = UnixStream::from(control);
     match prepare(&mut control) {
-        Ok(child) => wait_outside(&control, child),
+        Ok((child, parent, identity)) => {
+            let watched = wait_outside(&control, parent, child);
+            let is_user = || !identity.privileged || system::become_user(identity.uid, identity.gid).is_ok();
+            if !watched.is_empty() && is_user() {
+                let moved = guard::put_aside(&watched);
+                if !moved.is_empty() {
+                    say(&mut control, &Message::PutAside(moved));
+                }
+            }
+        }
         Err(failed) => say(&mut control, &Message::Failed(failed)),
     }
 }
 
 /// Reads the plan and starts the first process of the new namespaces.
-fn prepare(control: &mut UnixStream) -> Result<Pid, Failed> {
+fn prepare(control: &mut UnixStream) -> Result<(Pid, UnixStream, Identity), Failed> {
     let (plan, input) = read_plan(control).map_err(|error| Failed::layer("launcher", error))?;
     let identity = enter_namespaces(&plan)?;
     let (mut parent, mut child) = UnixStream::pair().map_err(|error| Failed::layer("launcher", error))?;
@@ -63,7 +74,25 @@ fn prepare(control: &mut UnixStream) -> Result<Pid, Failed> {
     // The first process asks whether this one is still there, after it has asked to die with it.
     let mut asked = [0];
     let _ = parent.read_exact(&mut asked).and_then(|()| parent.write_all(&asked));
-    Ok(id)
+    Ok((id, parent, identity))
+}
+
+/// Sends a value to the process outside.
+fn send(parent: &mut UnixStream, value: &impl serde::Serialize) -> std::io::Result<()> {
+    let text = serde_json::to_vec(value)?;
+    let length = u32::try_from(text.len()).map_err(std::io::Error::other)?;
+    parent.write_all(&length.to_le_bytes())?;
+    parent.write_all(&text)
+}
+
+/// What the process inside has sent; nothing if it is gone.
+fn received(inside: &mut UnixStream) -> Option<Vec<Watched>> {
+    let mut length = [0; 4];
+    inside.read_exact(&mut length).ok()?;
+    let length = u32::from_le_bytes(length) as usize;
+    let mut text = vec![0; length.min(PLAN)];
+    inside.read_exact(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
 }
 
 fn read_plan(control: &mut UnixStream) -> std::io::Result<(Plan, Vec<u8>)> {
@@ -112,12 +141,14 @@ fn write(file: &std::path::Path, text: &str) -> std::io::Result<()> {
     std::fs::OpenOptions::new().write(true).open(file)?.write_all(text.as_bytes())
 }
 
-/// Waits until the first process ends by itself, or ends it when the runtime lets go of the socket.
-fn wait_outside(control: &UnixStream, child: Pid) {
+/// Waits until the first process ends by itself, or ends it when the runtime lets go of the socket. Returns the
+/// repositories that it told of.
+fn wait_outside(control: &UnixStream, mut inside: UnixStream, child: Pid) -> Vec<Watched> {
     let let_go = || kill_process(child, Signal::KILL);
+    let mut watched = Vec::new();
     match pidfd_open(child, PidfdFlags::empty()) {
         Ok(process) => {
-            if !ends_by_itself(control, &process) {
+            if !ends_by_itself(control, &mut inside, &process, &mut watched) {
                 let _ = let_go();
             }
         }
@@ -125,17 +156,41 @@ fn wait_outside(control: &UnixStream, child: Pid) {
     }
     // When this returns, the kernel has ended and reaped everything in the namespace.
     while let Err(rustix::io::Errno::INTR) = waitpid(Some(child), WaitOptions::empty()) {}
+    // What it said in its last moment counts too.
+    if watched.is_empty() {
+        watched = received(&mut inside).unwrap_or_default();
+    }
+    watched
 }
 
-fn ends_by_itself(control: &UnixStream, process: &OwnedFd) -> bool {
+fn ends_by_itself(
+    control: &UnixStream,
+    inside: &mut UnixStream,
+    process: &OwnedFd,
+    watched: &mut Vec<Watched>,
+) -> bool {
+    let mut told = false;
     loop {
-        let mut wanted = [PollFd::new(control, PollFlags::IN | PollFlags::RDHUP), PollFd::new(process, PollFlags::IN)];
-        match poll(&mut wanted, None) {
-            Ok(_) if !wanted[1].revents().is_empty() => return true,
-            // The runtime says nothing after the plan, so whatever comes is the end.
-            Ok(_) if !wanted[0].revents().is_empty() => return false,
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        let mut wanted = vec![
+            PollFd::new(control, PollFlags::IN | PollFlags::RDHUP),
+            PollFd::new(process, PollFlags::IN),
+            PollFd::new(&*inside, PollFlags::IN),
+        ];
+        wanted.truncate(if told { 2 } else { 3 });
+        let ready: Vec<bool> = match poll(&mut wanted, None) {
+            Ok(_) => wanted.iter().map(|one| !one.revents().is_empty()).collect(),
+            Err(rustix::io::Errno::INTR) => continue,
             Err(_) => return false,
+        };
+        match ready[..] {
+            [_, true, ..] => return true,
+            // The runtime says nothing after the plan, so whatever comes is the end.
+            [true, ..] => return false,
+            [.., true] if !told => {
+                told = true;
+                *watched = received(inside).unwrap_or_default();
+            }
+            _ => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 //! here does not exist for the program, whatever it tries.
 
 use super::super::plan::{Failed, Layer, Mount, Plan};
-use super::{Identity, system};
+use super::{Identity, guard, system};
 use rustix::fs::{Mode, OFlags, mkdir, open, readlink, stat, symlink};
 use std::io::{Result, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -47,8 +47,12 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
 /// The private home.
 pub(super) const HOME: &str = "/var/agent";
 
-/// Builds the root and moves into it.
-pub(super) fn build(plan: &Plan, identity: Identity, layers: &mut Vec<Layer>) -> std::result::Result<(), Failed> {
+/// Builds the root and moves into it. Returns the repositories that have to be looked at when the program has ended.
+pub(super) fn build(
+    plan: &Plan,
+    identity: Identity,
+    layers: &mut Vec<Layer>,
+) -> std::result::Result<Vec<guard::Watched>, Failed> {
     let wrong = |error| Failed::layer("mount namespace", error);
     begin().map_err(wrong)?;
     programs(plan).map_err(wrong)?;
@@ -62,6 +66,8 @@ pub(super) fn build(plan: &Plan, identity: Identity, layers: &mut Vec<Layer>) ->
     for grant in &plan.grants {
         mount_grant(grant, identity)?;
     }
+    let mut guarded = Vec::new();
+    let watched = guard::guard(plan, &mut guarded)?;
     for place in &plan.hidden {
         hide(Path::new(place)).map_err(|error| Failed::layer("cover over what is kept from tools", error))?;
     }
@@ -78,7 +84,8 @@ pub(super) fn build(plan: &Plan, identity: Identity, layers: &mut Vec<Layer>) ->
             false => format!("number {}, in a user namespace", identity.uid),
         },
     ));
-    Ok(())
+    layers.append(&mut guarded);
+    Ok(watched)
 }
 
 const QUIET: libc::c_ulong = system::MS_NOSUID | system::MS_NODEV | system::MS_NOEXEC;
@@ -141,7 +148,8 @@ fn show(place: &Path) -> Result<()> {
     system::attach_mount(&mount, place)
 }
 
-const READ_ONLY: u64 = system::MOUNT_ATTR_RDONLY | system::MOUNT_ATTR_NOSUID | system::MOUNT_ATTR_NODEV;
+/// What nobody changes, and what has no right and no device of its own.
+pub(super) const READ_ONLY: u64 = system::MOUNT_ATTR_RDONLY | system::MOUNT_ATTR_NOSUID | system::MOUNT_ATTR_NODEV;
 
 fn in_old(place: &Path) -> PathBuf {
     Path::new(OLD).join(place.strip_prefix("/").unwrap_or(place))
@@ -247,7 +255,7 @@ fn read(file: &Path) -> Result<String> {
 }
 
 /// Covers a place with nothing. What is not there needs no cover.
-fn hide(place: &Path) -> Result<()> {
+pub(super) fn hide(place: &Path) -> Result<()> {
     let Ok(status) = rustix::fs::lstat(place) else { return Ok(()) };
     if rustix::fs::FileType::from_raw_mode(status.st_mode).is_dir() {
         let flags = system::MS_NOSUID | system::MS_NODEV | system::MS_NOEXEC | system::MS_RDONLY;

@@ -1,0 +1,34 @@
+"""A server that says its name, until somebody breaks it: while a file of a given name is there, it ends whenever it is
+started or asked for anything.
+"""
+
+import json
+import os
+import sys
+
+NAME, BROKEN = sys.argv[1:]
+
+
+def answer(id, result):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}) + "\n")
+    sys.stdout.flush()
+
+
+if os.path.exists(BROKEN):
+    sys.exit(1)
+for line in sys.stdin:
+    if os.path.exists(BROKEN):
+        os._exit(1)
+    message = json.loads(line)
+    id, method = message.get("id"), message.get("method")
+    if method == "initialize":
+        info = {"name": NAME, "version": "1.0.0"}
+        answer(id, {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info})
+    elif method == "tools/list":
+        answer(id, {"tools": [{"name": "where", "description": "Says where", "inputSchema": {"type": "object"}}]})
+    elif method == "tools/call":
+        said = {"server": NAME}
+        answer(id, {"content": [{"type": "text", "text": json.dumps(said)}], "structuredContent": said})
+    elif id is not None:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": method}}) + "\n")
+        sys.stdout.flush()
