@@ -144,7 +144,7 @@ def by_types(house, name, make):
     assert answer["error"]["message"] == "too many", answer
     answer, _ = house.call(tool, {"items": [{"name": "tea"}]}, code=8)
     assert "count" in json.dumps(answer), answer
-    print(f"a component by {name} that knows nothing of the runtime: called by its types")
+    print(f"a component by {name} that knows nothing of the runtime: called by its types", flush=True)
 
 
 def python(folder):
@@ -169,6 +169,7 @@ def main():
             name, built, size = template(house, language)
             first, second, wall, fuel, memory = measured(house, name)
             rows.append((language, built, size, first, second, wall, fuel, memory))
+            print(f"a plugin in {language}: made, built, tested, fuzzed and called", flush=True)
         by_types(house, "python", python)
         by_types(house, "javascript", javascript)
     print("| language | build | component | first call, which compiles | next command | one more call | fuel | memory |")
