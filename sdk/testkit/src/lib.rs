@@ -23,6 +23,7 @@ pub mod case;
 pub mod corpus;
 pub mod fuzz;
 pub mod generate;
+mod helper;
 pub mod plugin;
 pub mod scripted;
 mod shrink;
@@ -37,12 +38,14 @@ use hermes_runtime::outbound::HttpGrant;
 use hermes_runtime::permission::approval::{Answer, Approver, Asking, Request};
 use hermes_runtime::record::{Record, RecordKind};
 
+pub use helper::use_helper;
+use helper::{helper, kept};
 use plugin::Plugin;
 use scripted::{Arrived, Elsewhere, Reply, Script};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// The time that a component's clock shows at first: 2026-01-01 UTC, in milliseconds.
@@ -261,32 +264,6 @@ impl Setting {
             .map_err(|error| error.to_string())?;
         Ok(Bench { runtime, tokio, role, fixed, folder: self.folder, elsewhere })
     }
-}
-
-/// What [`use_helper`] was told.
-static HELPER: OnceLock<PathBuf> = OnceLock::new();
-
-/// Names the program that compiles components and starts programs: one that calls `helper_main` first in its `main`.
-/// The first word counts, for the whole process.
-pub fn use_helper(program: impl Into<PathBuf>) {
-    let _ = HELPER.set(program.into());
-}
-
-/// The command, unless this program is a helper itself.
-fn helper() -> Option<PathBuf> {
-    if hermes_runtime::sandbox::is_helper() {
-        return None;
-    }
-    let named = HELPER.get().cloned().or_else(|| std::env::var_os("HERMES_DISPATCH").map(PathBuf::from));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut found = std::env::split_paths(&path).map(|folder| folder.join("hermes-dispatch"));
-    named.or_else(|| found.find(|program| program.is_file()))
-}
-
-/// Where the command keeps compiled components.
-fn kept() -> Option<PathBuf> {
-    let set = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    set.or_else(|| Some(std::env::home_dir()?.join(".cache"))).map(|folder| folder.join("hermes-dispatch"))
 }
 
 impl Bench {

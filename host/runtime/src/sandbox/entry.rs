@@ -41,10 +41,7 @@ impl Entry {
     }
 
     /// Whether it says that calls can succeed. One that knows nothing of that is not asked.
-    pub(super) async fn check_health(
-        &self,
-        store: &mut Store<State>,
-    ) -> wasmtime::Result<Result<(), wit::Error>> {
+    pub(super) async fn check_health(&self, store: &mut Store<State>) -> wasmtime::Result<Result<(), wit::Error>> {
         match self {
             Entry::Contract(pre) => {
                 let instance = pre.instantiate_async(&mut *store).await?;

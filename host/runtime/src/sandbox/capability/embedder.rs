@@ -73,7 +73,7 @@ impl Embedder {
                                 Some(kept) => serde_json::from_str(&kept)?,
                                 None => {
                                     let answers = answers.ok_or_else(|| broken("is not answered".into()))?;
-                                    let writable = store.data_mut().files.writable();
+                                    let writable = store.data_mut().files.writable;
                                     let answered = answers(Asked { args, writable }).await;
                                     store.data_mut().tape.keep(CROSSING, &serde_json::to_string(&answered)?)?;
                                     answered

@@ -42,7 +42,7 @@ pub(super) const THREADS: usize = 64;
 #[derive(Clone)]
 pub(crate) struct Files {
     roots: Arc<Roots>,
-    writable: bool,
+    pub(crate) writable: bool,
     /// Set when nobody waits for the work any more; then nothing may change.
     over: Arc<AtomicBool>,
 }
@@ -59,11 +59,6 @@ impl Drop for OverOnDrop {
 impl Files {
     pub(crate) fn new(roots: Arc<Roots>, writable: bool) -> Files {
         Files { roots, writable, over: Arc::default() }
-    }
-
-    /// Whether the call may change anything.
-    pub(crate) fn writable(&self) -> bool {
-        self.writable
     }
 
     /// Runs what may block on a thread that may. Dropping the future leaves the thread to end on its own, counted.
