@@ -14,7 +14,7 @@ const SERVICE: &str = "registry.service";
 /// What happened when a tool was found to be hardly used.
 const LOW_USE: &str = "registry.low_use";
 /// Milliseconds after which a tool that nobody calls counts as hardly used.
-pub const UNUSED_MS: u64 = 30 * 86_400_000;
+pub(crate) const UNUSED_MS: u64 = 30 * 86_400_000;
 
 /// What is kept of each tool's life.
 pub(crate) const PROJECTION: Projection = Projection {
