@@ -84,7 +84,7 @@ fn the_whole_trail_is_the_same_in_every_run() {
         bench.call("file_read", json!({ "path": "/workspace/a.txt" })).snapshot()
     };
     let first = snapshot();
-    for word in ["\"one\\ntwo\\n\"", "registry", "injection", "host_calls"] {
+    for word in ["\"one\\ntwo\\n\"", "registry", "result", "host_calls"] {
         assert!(first.contains(word), "nothing of `{word}` in\n{first}");
     }
     assert_eq!(first, snapshot());

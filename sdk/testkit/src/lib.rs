@@ -62,6 +62,7 @@ pub struct Setting {
     cache: Option<PathBuf>,
     script: Script,
     programs: BTreeMap<String, String>,
+    kept: Vec<TempDir>,
 }
 
 /// A runtime with one plugin in a world of its own. Lifetime: the test.
@@ -72,6 +73,8 @@ pub struct Bench {
     fixed: Arc<Fixed>,
     folder: TempDir,
     elsewhere: Option<Elsewhere>,
+    /// Folders that are gone with it.
+    _kept: Vec<TempDir>,
 }
 
 /// One call and all that is known of it.
@@ -121,6 +124,7 @@ impl Setting {
             cache: None,
             script: Script::default(),
             programs: BTreeMap::new(),
+            kept: Vec::new(),
         })
     }
 
@@ -194,13 +198,18 @@ impl Setting {
     }
 
     /// What the world beside the workspace is: scripted programs and the server that stands for all others.
-    fn beside(&self, mut config: Config) -> Result<(Config, Vec<HttpGrant>, Option<Elsewhere>), String> {
+    fn beside(&mut self, mut config: Config) -> Result<(Config, Vec<HttpGrant>, Option<Elsewhere>), String> {
         let failed = |error: std::io::Error| error.to_string();
         config.process.helper = helper();
         if !self.programs.is_empty() {
             use std::os::unix::fs::PermissionsExt;
-            let folder = self.folder.path().join("programs");
-            std::fs::create_dir_all(&folder).map_err(failed)?;
+            // Not in the machine's folder for temporary files, of which a sandbox has one of its own.
+            let place = kept().unwrap_or_else(|| PathBuf::from("/var/tmp")).join("testkit");
+            std::fs::create_dir_all(&place).map_err(failed)?;
+            let made = TempDir::new_in(&place).map_err(failed)?;
+            let folder = made.path().to_owned();
+            std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).map_err(failed)?;
+            self.kept.push(made);
             for (name, script) in &self.programs {
                 let file = folder.join(name);
                 std::fs::write(&file, script).map_err(failed)?;
@@ -237,7 +246,7 @@ impl Setting {
     ///
     /// # Errors
     /// What is wrong with the plugin or the settings.
-    pub fn start(self) -> Result<Bench, String> {
+    pub fn start(mut self) -> Result<Bench, String> {
         let role = self.role();
         let folder = self.plugin.put(&self.folder.path().join("plugin"))?;
         let cache = self.cache.clone().or_else(kept).unwrap_or_else(|| self.folder.path().join("cache"));
@@ -262,7 +271,7 @@ impl Setting {
             .enable_all()
             .build()
             .map_err(|error| error.to_string())?;
-        Ok(Bench { runtime, tokio, role, fixed, folder: self.folder, elsewhere })
+        Ok(Bench { runtime, tokio, role, fixed, folder: self.folder, elsewhere, _kept: self.kept })
     }
 }
 
