@@ -10,6 +10,7 @@ const STEPS: &[&str] = &["registry", "adapter", "permission", "validation", "san
 const LONG: &[(&str, &str)] = &[
     ("host/runtime/src/journal.rs", "the writer, its queue and its store keep one promise together"),
     ("host/runtime/src/config.rs", "one type for each table of the configuration file"),
+    ("host/runtime/src/settings.rs", "one type for each table of the configuration"),
     ("host/runtime/src/record.rs", "one type for each part of a record, and what is masked in each"),
     ("tests/approvals.rs", "questions, answers and calls, in one process and over restarts"),
     ("sdk/rust/src/bindings.rs", "generated from the contract"),

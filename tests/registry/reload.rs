@@ -215,8 +215,9 @@ fn descriptors() -> usize {
 fn many_reloads_under_load_leave_nothing_behind() {
     const RELOADS: usize = 400;
     let house = house();
-    let runtime = Arc::new(house.start(house.config().follow(house.path("tools"))));
-    // The house's own folder follows; the tools are beneath it.
+    let mut config = house.config().follow(house.path("tools"));
+    config.tool_folders = vec![house.path("tools")];
+    let runtime = Arc::new(house.start(config));
     let texts = [greet(), greet().replace("Does greet", "Does more")];
     let components =
         [Guest::default().text(), Guest::that("(call $ok (local.get $args) (local.get $args_len)) (nop)").text()];

@@ -99,9 +99,12 @@ fn a_call_that_has_sent_nothing_goes_to_the_next_backend_at_once() {
     let answer = ask(&runtime);
     assert_eq!((server(&answer), answer.metadata.attempts), ("b", 2), "{answer:#?}");
     assert_eq!((route(&answer).chosen.backend, &route(&answer).moved), (1, &vec![2]));
-    // Three failures in a row are enough without a health check, too.
-    let answers: Vec<u32> = (0..4).map(|_| ask(&runtime).metadata.attempts).collect();
-    assert_eq!(answers, [2, 2, 1, 1]);
+    // What was seen counts for the next call: it begins where there was an answer.
+    for _ in 0..4 {
+        let answer = ask(&runtime);
+        assert_eq!((server(&answer), answer.metadata.attempts), ("b", 1), "{answer:#?}");
+        assert_eq!((route(&answer).why.as_str(), route(&answer).alternatives[0].backend), ("better", 1));
+    }
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn what_a_component_says_of_itself_wins_it_nothing() {
     let answers: Vec<Envelope> = (0..20).map(|_| block_on(runtime.call(call("both", json!({})))).envelope).collect();
     let of_liar = answers.iter().filter(|answer| answer.metadata.adapter.as_deref() == Some("liar")).count();
     assert!((1..=3).contains(&of_liar), "{of_liar} of 20 calls went to it");
-    assert_eq!(answers[19].error.as_ref().map(|error| &error.message), None);
-    let sick = &route(&answers[19]).alternatives[0];
-    assert_eq!((sick.adapter.as_str(), sick.health.as_str()), ("liar", "unhealthy"));
+    assert_eq!(answers[18].error.as_ref().map(|error| &error.message), None);
+    let other = &route(&answers[18]).alternatives[0];
+    assert!(other.adapter == "liar" && other.success <= 0.5, "{other:#?}");
 }

@@ -147,7 +147,9 @@ impl Names {
         self.refuse_taken(entry)?;
         for name in names() {
             self.owners.insert(name.to_owned(), tool.name.clone());
-            self.looks.entry(name::look(name)).or_insert_with(|| (name.to_owned(), tool.name.clone()));
+            for look in name::looks(name) {
+                self.looks.entry(look).or_insert_with(|| (name.to_owned(), tool.name.clone()));
+            }
         }
         let folder = || (folder_of(entry), Vec::new());
         self.tools.entry(tool.name.clone()).or_insert_with(folder).1.push(tool.clone());
@@ -162,9 +164,9 @@ impl Names {
                 let hint = "give one of them another name; the first one stays in service";
                 return taken(name, format!("another tool is already called `{name}`"), hint);
             }
-            if let Some((other, owner)) = self.looks.get(&name::look(name))
-                && *owner != tool.name
-            {
+            let looks = name::looks(name);
+            let alike = looks.iter().filter_map(|look| self.looks.get(look));
+            if let Some((other, _)) = alike.into_iter().find(|(_, owner)| *owner != tool.name) {
                 let hint = "give one of them a name that nobody takes for the other; the first one stays in service";
                 return taken(name, format!("`{name}` looks like `{other}`, which is another tool"), hint);
             }
