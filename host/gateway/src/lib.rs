@@ -67,7 +67,10 @@ pub struct Identity {
 
 /// What a person has set as the circumstances of a session since it began. It is asked for each call.
 #[derive(Clone, Default)]
-pub struct Set(pub Option<Arc<dyn Fn(&str) -> Option<Situation> + Send + Sync>>);
+pub struct Set(pub Option<Arc<SetBy>>);
+
+/// What a person set for the session of that name.
+pub type SetBy = dyn Fn(&str) -> Option<Situation> + Send + Sync;
 
 impl Set {
     /// The circumstances of a session, if a person has set them.
