@@ -32,6 +32,7 @@ mod approvals;
 mod elicit;
 mod frame;
 mod http;
+mod ids;
 mod inflight;
 mod line;
 mod listing;

@@ -4,6 +4,7 @@
 
 use crate::answer;
 use crate::frame::{self, RawArguments, Refusal, Sifted};
+use crate::ids::Ids;
 use crate::inflight::InFlight;
 use crate::line::{Line, Lines};
 use rmcp::RoleServer;
@@ -35,6 +36,7 @@ pub(crate) struct Stdio<R> {
     answers: Option<mpsc::Sender<Vec<u8>>>,
     writer: Option<JoinHandle<()>>,
     in_flight: Arc<InFlight>,
+    ids: Arc<Ids>,
     stop: CancellationToken,
     is_open: bool,
     drain: Option<Duration>,
@@ -58,6 +60,7 @@ impl<R: AsyncRead + Unpin + Send> Stdio<R> {
             answers: Some(answers),
             writer: Some(tokio::spawn(write(writer, unwritten))),
             in_flight: Arc::default(),
+            ids: Arc::default(),
             stop,
             is_open: false,
             drain: None,
@@ -84,12 +87,28 @@ impl<R: AsyncRead + Unpin + Send> Stdio<R> {
         }
     }
 
+    /// Puts the client's id into an answer; `false` for one to a request that was taken back.
+    fn give_back_id(&self, message: &mut ServerJsonRpcMessage) -> bool {
+        let id = match message {
+            JsonRpcMessage::Response(response) => &mut response.id,
+            JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. }) => id,
+            JsonRpcMessage::Error(_) | JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => return true,
+        };
+        match self.ids.end(id) {
+            Some(theirs) => {
+                *id = theirs;
+                true
+            }
+            None => false,
+        }
+    }
+
     fn admit(
         &mut self,
-        message: ClientJsonRpcMessage,
+        mut message: ClientJsonRpcMessage,
         arguments: Option<RawArguments>,
     ) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>> {
-        match &message {
+        match &mut message {
             JsonRpcMessage::Request(request) => {
                 let id = &request.id;
                 if self.in_flight.contains(id) {
@@ -108,13 +127,20 @@ impl<R: AsyncRead + Unpin + Send> Stdio<R> {
                     return Err(Box::new(ServerJsonRpcMessage::response(result, id.clone())));
                 }
                 self.is_open |= opens(&request.request);
+                let is_named = matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
+                request.id = self.ids.begin(id, is_named);
                 Ok(Some(message))
             }
             JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                if let ClientNotification::CancelledNotification(cancelled) = &mut notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
                     self.in_flight.end(id);
+                    match self.ids.take_back(id) {
+                        Some(ours) => cancelled.params.request_id = Some(ours),
+                        // Nothing that runs is meant.
+                        None => return Ok(None),
+                    }
                 }
                 Ok(self.is_open.then_some(message))
             }
@@ -140,10 +166,14 @@ fn opens(request: &ClientRequest) -> bool {
 impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
     type Error = Gone;
 
-    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Gone>> + Send + 'static {
+    fn send(&mut self, mut message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Gone>> + Send + 'static {
         let answers = self.answers.clone();
         let in_flight = self.in_flight.clone();
+        let is_meant = self.give_back_id(&mut message);
         async move {
+            if !is_meant {
+                return Ok(());
+            }
             let answered = answered(&message);
             let sent = match answers {
                 Some(answers) => answers.send(as_line(&message)).await.map_err(|_| Gone),
