@@ -37,9 +37,9 @@ test: setup-host setup-programs setup-browser plugins
     cargo test --manifest-path sdk/rust/Cargo.toml --workspace
     cargo test --workspace --doc
     if command -v cargo-nextest >/dev/null; then
-        cargo nextest run --workspace
+        cargo nextest run --workspace --no-fail-fast
     else
-        cargo test --workspace --all-targets
+        cargo test --workspace --all-targets --no-fail-fast
     fi
 
 # Let the official suite, and clients and servers that others wrote, meet the runtime

@@ -282,9 +282,13 @@ pub(super) fn store(
     store.set_fuel(limits.fuel)?;
     store.set_epoch_deadline(1);
     let late = store.data().programs.late();
-    store.epoch_deadline_callback(move |_| match Instant::now() < end(deadline, &late) {
-        true => Ok(UpdateDeadline::Yield(1)),
-        false => Ok(UpdateDeadline::Interrupt),
+    store.epoch_deadline_callback(move |mut context| {
+        // The hook above has counted the tick itself, which is the engine's and not the component's.
+        context.data_mut().meter.discount_host_call();
+        match Instant::now() < end(deadline, &late) {
+            true => Ok(UpdateDeadline::Yield(1)),
+            false => Ok(UpdateDeadline::Interrupt),
+        }
     });
     Ok(store)
 }

@@ -118,6 +118,11 @@ impl Meter {
         }
     }
 
+    /// Takes back a call to the host that the engine made on its own.
+    pub(crate) fn discount_host_call(&mut self) {
+        self.host_calls = self.host_calls.saturating_sub(1);
+    }
+
     /// Counts bytes that cross the border of a capability.
     pub(crate) fn count_bytes(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
