@@ -231,9 +231,18 @@ fn without_secrets_in_a_workspace_git_shows_everything() {
     let workspace = user.path("workspace");
     user.write("workspace/hermes.toml", "[ceiling]\nfuel = 1000000000\n");
     user.write("workspace/a.txt", "before\n");
+    // A program finds the file as it is and cannot change it, however it goes about it.
+    user.write(
+        "workspace/change.sh",
+        "f=hermes.toml; echo 1 >> $f; : > $f; rm $f; mv $f x; ln -sf a.txt $f; wc -c $f\n",
+    );
     git(&workspace, &["init", "-q"]);
-    git(&workspace, &["add", "a.txt"]);
+    git(&workspace, &["add", "."]);
     git(&workspace, &["commit", "-qm", "one"]);
+    let changed = user.at_terminal(&["call", "terminal", "command=sh change.sh"], &[("[y/N]", "y\n")]);
+    assert!(changed.out.contains("28 hermes.toml"), "{changed:#?}");
+    let settings = std::fs::read_to_string(user.path("workspace/hermes.toml")).unwrap();
+    assert_eq!(settings, "[ceiling]\nfuel = 1000000000\n", "{changed:#?}");
     user.write("workspace/a.txt", "after\n");
     for command in
         ["git log -p", "git show HEAD:a.txt", "git diff", "git grep before HEAD", "git cat-file -p HEAD:a.txt"]

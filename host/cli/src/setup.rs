@@ -71,12 +71,13 @@ fn load_in(arguments: &Arguments, workspace: Result<PathBuf, String>, from: Orig
     if let Ok(folder) = &workspace {
         let project = folder.join("hermes.toml");
         base.protected.insert(project.clone());
-        base.no_secrets.insert(project.clone());
-        if !own.contains(&project)
-            && let Some(mut source) = read(&project, Origin::Project)?
-        {
-            source.trusted = trust::is_trusted(&folders.state, folder, &source.text);
-            sources.push(source);
+        // A file that serves as the user's own configuration may hold more than a project's file can.
+        if !own.contains(&project) {
+            base.no_secrets.insert(project.clone());
+            if let Some(mut source) = read(&project, Origin::Project)? {
+                source.trusted = trust::is_trusted(&folders.state, folder, &source.text);
+                sources.push(source);
+            }
         }
     }
     let files = sources.iter().map(|source| source.origin.clone()).collect();

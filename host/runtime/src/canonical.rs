@@ -1,6 +1,7 @@
 //! Which bytes stand for a JSON value when it is hashed, compared or run? RFC 8785, with one deviation: integers that
 //! a double cannot hold are written exactly, since two different numbers must not share a digest.
 
+use serde::Serialize;
 use serde_json::{Number, Value};
 use std::io::Write;
 
@@ -13,6 +14,120 @@ pub(crate) fn to_string(value: &Value) -> String {
     write_value(&mut text, value);
     // All that is written is text.
     String::from_utf8(text).unwrap_or_default()
+}
+
+/// Whatever can be written as JSON, in canonical form: written once, and put in order where it is not.
+///
+/// # Errors
+/// If it cannot be written as JSON.
+pub(crate) fn of(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut written = Vec::with_capacity(2048);
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut written, Floats))?;
+    let mut text = Vec::with_capacity(written.len());
+    arrange(&written, 0, &mut text);
+    // All that is written is text.
+    Ok(String::from_utf8(text).unwrap_or_default())
+}
+
+/// JSON without white space in which doubles stand as ECMAScript writes them.
+struct Floats;
+
+impl serde_json::ser::Formatter for Floats {
+    fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> std::io::Result<()> {
+        writer.write_all(float(value).as_bytes())
+    }
+
+    fn write_f32<W: ?Sized + Write>(&mut self, writer: &mut W, value: f32) -> std::io::Result<()> {
+        self.write_f64(writer, value.into())
+    }
+}
+
+/// Copies the value that begins at `at`, with the members of objects in order. `from` is JSON without white space.
+/// Returns where the value ends.
+fn arrange(from: &[u8], mut at: usize, text: &mut Vec<u8>) -> usize {
+    let begins = from.get(at).copied();
+    match begins {
+        Some(b'{') => arrange_members(from, at, text),
+        Some(b'[') => {
+            loop {
+                // The bracket, or the comma after an item.
+                text.push(from[at]);
+                at += 1;
+                if from.get(at) != Some(&b']') {
+                    at = arrange(from, at, text);
+                }
+                if from.get(at) != Some(&b',') {
+                    text.push(b']');
+                    return at + 1;
+                }
+            }
+        }
+        _ => {
+            let end = end_of_scalar(from, at);
+            text.extend_from_slice(&from[at..end]);
+            end
+        }
+    }
+}
+
+fn arrange_members(from: &[u8], mut at: usize, text: &mut Vec<u8>) -> usize {
+    text.push(b'{');
+    let begin = text.len();
+    let mut members: Vec<(&[u8], std::ops::Range<usize>)> = Vec::new();
+    let mut in_order = true;
+    while matches!(from.get(at), Some(b'{' | b',')) && from.get(at + 1) == Some(&b'"') {
+        let key = &from[at + 1..end_of_scalar(from, at + 1)];
+        in_order &= members.last().is_none_or(|(last, _)| compare_keys(last, key).is_lt());
+        let start = text.len();
+        text.extend_from_slice(key);
+        text.push(b':');
+        at = arrange(from, at + 1 + key.len() + 1, text);
+        members.push((key, start..text.len()));
+        text.push(b',');
+    }
+    if !in_order {
+        let written = text[begin..].to_vec();
+        text.truncate(begin);
+        members.sort_by(|one, other| compare_keys(one.0, other.0));
+        for (_, range) in &members {
+            text.extend_from_slice(&written[range.start - begin..range.end - begin]);
+            text.push(b',');
+        }
+    }
+    match members.is_empty() {
+        true => at += 1,
+        false => drop(text.pop()),
+    }
+    text.push(b'}');
+    at + 1
+}
+
+/// Two keys with their quotes, by their UTF-16 units.
+fn compare_keys(one: &[u8], other: &[u8]) -> std::cmp::Ordering {
+    let is_plain = |key: &[u8]| key.iter().all(|byte| byte.is_ascii() && *byte != b'\\');
+    if is_plain(one) && is_plain(other) {
+        // Without the quotes: one key may begin like the other, and there are characters below a quote.
+        return one[1..one.len() - 1].cmp(&other[1..other.len() - 1]);
+    }
+    let read = |key: &[u8]| serde_json::from_slice::<String>(key).unwrap_or_default();
+    compare_utf16(&read(one), &read(other))
+}
+
+/// Where the text or the word that begins at `at` ends.
+fn end_of_scalar(from: &[u8], at: usize) -> usize {
+    let rest = &from[at..];
+    if rest.first() != Some(&b'"') {
+        return at + rest.iter().position(|byte| matches!(byte, b',' | b']' | b'}')).unwrap_or(rest.len());
+    }
+    let mut end = 1;
+    while let Some(byte) = rest.get(end) {
+        match byte {
+            b'"' => return at + end + 1,
+            b'\\' => end += 2,
+            _ => end += 1,
+        }
+    }
+    from.len()
 }
 
 fn write_value(text: &mut Vec<u8>, value: &Value) {
@@ -62,18 +177,17 @@ fn write_number(text: &mut Vec<u8>, number: &Number) {
     let written = match (number.as_u64(), number.as_i64()) {
         (Some(unsigned), _) => write!(text, "{unsigned}"),
         (None, Some(signed)) => write!(text, "{signed}"),
-        (None, None) => write!(text, "{}", float(number)),
+        (None, None) => text.write_all(float(number.as_f64().unwrap_or_default()).as_bytes()),
     };
     debug_assert!(written.is_ok(), "writing to memory cannot fail");
 }
 
 /// A double as ECMAScript writes it; whole ones without a fraction, so that `30.0` and `30` are one number.
-fn float(number: &Number) -> String {
-    let float = number.as_f64().unwrap_or_default();
+fn float(float: f64) -> String {
     if float.fract() == 0.0 && float.abs() < EXACT as f64 {
         return format!("{}", float as i64);
     }
-    serde_json_canonicalizer::to_string(&float).unwrap_or_else(|_| number.to_string())
+    serde_json_canonicalizer::to_string(&float).unwrap_or_else(|_| "null".to_owned())
 }
 
 fn write_string(text: &mut Vec<u8>, string: &str) {
@@ -104,7 +218,32 @@ mod tests {
         check("[9007199254740993, 18446744073709551615]", "[9007199254740993,18446744073709551615]");
     }
 
+    /// Any JSON, keys that need escapes and order by UTF-16 among them.
+    fn values() -> impl Strategy<Value = Value> {
+        let texts = || "[a-c\"\\\\\u{0}\u{1f}é€\u{fb33}😀 !]{0,4}";
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            texts().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 6, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                proptest::collection::vec((texts(), inner), 0..6)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
     proptest! {
+        #[test]
+        fn both_ways_write_the_same(value in values()) {
+            prop_assert_eq!(of(&value).unwrap(), to_string(&value));
+        }
+
         #[test]
         fn writing_twice_changes_nothing(text in "[\\PC\u{0}-\u{1f}]{0,20}", number in any::<i64>()) {
             let once = to_string(&serde_json::json!({ &text: number, "z": text }));

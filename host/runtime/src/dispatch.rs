@@ -137,7 +137,12 @@ impl Runtime {
             Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
         let mut durable = false;
         let call = registry::stands_for::meant(&self.toolbox().registry, &call);
-        let ended = match unwind::caught(self.steps(&call, &mut trail, &mut metadata, &mut durable)).await {
+        // Pinned where it is: what all steps hold is some kilobytes, and would be moved from hand to hand.
+        let ended = {
+            let steps = std::pin::pin!(self.steps(&call, &mut trail, &mut metadata, &mut durable));
+            unwind::caught(steps).await
+        };
+        let ended = match ended {
             Ok(ended) => ended,
             Err(panic) => Err(trail.panicked(panic).into()),
         };
@@ -371,8 +376,8 @@ impl Runtime {
     }
 }
 
-/// What no program sees: the places that are kept from tools, and what git would run on its own.
+/// What no program sees: the secrets among the places that are kept from tools, and what git would run on its own.
 fn hidden(places: &Places) -> Vec<String> {
     let hooks = places.grants.iter().map(|grant| format!("{grant}/.git/hooks"));
-    places.protected.iter().cloned().chain(hooks).collect()
+    places.secrets.iter().cloned().chain(hooks).collect()
 }

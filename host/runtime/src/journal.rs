@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the journal owns its folder")]
 
 use crate::call::Digest;
+use crate::canonical;
 use crate::error::{Error, Kind, Step};
 use crate::key;
 use crate::record::{Event, Masking, Record, RecordKind, Written};
@@ -32,6 +33,8 @@ const GATHER: Duration = Duration::from_millis(12);
 const GATHER_STEP: Duration = Duration::from_micros(500);
 /// Connections for reading. They are kept: SQLite holds on to the descriptors of closed ones while others read.
 const READERS: usize = 4;
+/// Statements that are kept prepared: more than the writer ever has.
+const STATEMENTS: usize = 128;
 /// Records of one transaction at most, so that no process keeps the others waiting.
 const BATCH: usize = 1024;
 
@@ -380,6 +383,7 @@ fn connect(path: &Path, projections: &[Projection]) -> rusqlite::Result<Connecti
     let _ = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_WAIT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.execute_batch(
@@ -594,6 +598,50 @@ fn write_all(
     writes: &[Write],
     rules: &Rules,
 ) -> rusqlite::Result<Vec<Result<(), Box<Error>>>> {
+    match write_together(connection, writes, rules, Tables::AllOrNothing) {
+        Err(Stopped::Table) => write_together(connection, writes, rules, Tables::OneByOne).map_err(Stopped::why),
+        written => written.map_err(Stopped::why),
+    }
+}
+
+/// How the tables beside the records are kept up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tables {
+    /// As fast as it goes: one that cannot be kept up stops everything.
+    AllOrNothing,
+    /// Each in a savepoint of its own, so that one that cannot be kept up leaves the others and the record.
+    OneByOne,
+}
+
+/// Why a transaction came to nothing.
+enum Stopped {
+    /// A table beside the records could not be kept up.
+    Table,
+    /// Anything else.
+    Sql(rusqlite::Error),
+}
+
+impl Stopped {
+    fn why(self) -> rusqlite::Error {
+        match self {
+            Stopped::Table => rusqlite::Error::ExecuteReturnedResults,
+            Stopped::Sql(error) => error,
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Stopped {
+    fn from(error: rusqlite::Error) -> Stopped {
+        Stopped::Sql(error)
+    }
+}
+
+fn write_together(
+    connection: &mut Connection,
+    writes: &[Write],
+    rules: &Rules,
+    tables: Tables,
+) -> Result<Vec<Result<(), Box<Error>>>, Stopped> {
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if writes.is_empty() {
         // Somebody asks whether the journal can be written: try, and leave nothing behind.
@@ -606,7 +654,7 @@ fn write_all(
     let before = head.0;
     let mut verdicts = Vec::with_capacity(writes.len());
     for write in writes {
-        verdicts.push(write_one(&mut transaction, write, rules.projections, &mut head)?);
+        verdicts.push(write_one(&mut transaction, write, (rules.projections, tables), &mut head)?);
     }
     if head.0 > before {
         sign(&transaction, &rules.signing, &head)?;
@@ -630,9 +678,9 @@ fn sign(connection: &Connection, signing: &SigningKey, head: &(i64, Vec<u8>)) ->
 fn write_one(
     transaction: &mut Transaction<'_>,
     write: &Write,
-    projections: &[Projection],
+    (projections, tables): (&[Projection], Tables),
     head: &mut (i64, Vec<u8>),
-) -> rusqlite::Result<Result<(), Box<Error>>> {
+) -> Result<Result<(), Box<Error>>, Stopped> {
     if !write.claims.is_empty() {
         let claiming = transaction.savepoint()?;
         for claim in &write.claims {
@@ -646,15 +694,35 @@ fn write_one(
     if let Some(entry) = &write.entry {
         insert(transaction, entry, head)?;
         for projection in projections {
-            project(transaction.savepoint()?, projection, head.0, entry)?;
+            match tables {
+                Tables::AllOrNothing => {
+                    (projection.apply)(transaction, head.0, entry).map_err(|error| match is_of_the_disk(&error) {
+                        true => Stopped::Sql(error),
+                        false => Stopped::Table,
+                    })?;
+                }
+                Tables::OneByOne => project(transaction.savepoint()?, projection, head.0, entry)?,
+            }
         }
     }
     Ok(Ok(()))
 }
 
+/// Whether an error is the disk's or the file's, so that trying the same more carefully helps nothing.
+fn is_of_the_disk(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{
+        DatabaseBusy, DatabaseCorrupt, DatabaseLocked, DiskFull, OutOfMemory, ReadOnly, SystemIoFailure,
+    };
+    error.sqlite_error_code().is_some_and(|code| {
+        matches!(
+            code,
+            DatabaseBusy | DatabaseCorrupt | DatabaseLocked | DiskFull | OutOfMemory | ReadOnly | SystemIoFailure
+        )
+    })
+}
+
 fn insert(connection: &Connection, entry: &Written, head: &mut (i64, Vec<u8>)) -> rusqlite::Result<()> {
-    let body = serde_json_canonicalizer::to_string(entry)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    let body = canonical::of(entry).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
     let (seq, hash) = (head.0 + 1, chain(&head.1, &body).bytes().to_vec());
     connection
         .prepare_cached("INSERT INTO records (seq, call_id, kind, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)")?

@@ -190,6 +190,9 @@ fn mask_text(text: &mut String, masking: &Masking) {
 
 /// JSON is masked text by text: what it escapes would hide a secret.
 fn mask_json(json: &mut Arc<str>, masking: &Masking) {
+    if &**json == "{}" {
+        return;
+    }
     if let Ok(mut value) = serde_json::from_str::<Value>(json) {
         mask_value(&mut value, masking);
         let masked = crate::canonical::to_string(&value);

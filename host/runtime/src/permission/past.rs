@@ -119,6 +119,8 @@ pub(crate) struct Pasts {
 #[derive(Debug, Default)]
 struct Known {
     written: Past,
+    /// The same with what is not written yet.
+    all: Past,
     read_ms: u64,
     /// What was handed to the journal and may not be in the table yet.
     unwritten: VecDeque<Noted>,
@@ -146,26 +148,24 @@ impl Pasts {
         let entry = known.entry(caller.to_owned()).or_default();
         entry.unwritten.retain(|noted| !written.last.iter().any(|(id, _)| *id == noted.call_id));
         entry.written = written;
+        entry.all = entry.with_unwritten();
         entry.read_ms = now;
-        Ok(entry.now(now))
+        Ok(entry.all.history(now))
     }
 
     fn fresh(&self, caller: &str, now: u64) -> Option<History> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = known.get(caller)?;
         // A clock that goes back makes nothing fresh.
-        (entry.read_ms <= now && now < entry.read_ms + FRESH_MS).then(|| entry.now(now))
+        (entry.read_ms <= now && now < entry.read_ms + FRESH_MS).then(|| entry.all.history(now))
     }
 
     /// How often a refused request came before, as far as is known here.
     pub(super) fn repeats(&self, caller: &str, key: &crate::call::Digest) -> u32 {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(entry) = known.get(caller) else { return 0 };
-        let past = entry.with_unwritten();
-        past.refused
-            .get(&key.hex())
-            .filter(|(_, time)| now_ms() < time.saturating_add(DENIAL_MS))
-            .map_or(0, |(count, _)| *count)
+        let refused = entry.all.refused.get(&key.hex());
+        refused.filter(|(_, time)| now_ms() < time.saturating_add(DENIAL_MS)).map_or(0, |(count, _)| *count)
     }
 
     /// Notes how a call ended, before its record is on disk.
@@ -174,6 +174,7 @@ impl Pasts {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // Without a row that was read, the row will be read and has it by then, or is read with it missing for a moment.
         let entry = known.entry(caller.to_owned()).or_default();
+        entry.all.add(&noted);
         entry.unwritten.push_back(noted);
         while entry.unwritten.len() > 4 * LAST {
             entry.unwritten.pop_front();
@@ -190,13 +191,6 @@ impl Known {
             }
         }
         past
-    }
-
-    fn now(&self, now: u64) -> History {
-        match self.unwritten.is_empty() {
-            true => self.written.history(now),
-            false => self.with_unwritten().history(now),
-        }
     }
 }
 
@@ -283,9 +277,9 @@ mod tests {
         let mut known = Known::default();
         known.unwritten.push_back(Noted { denied: true, ..noted("a", 1000) });
         known.unwritten.push_back(Noted { denied: true, ..noted("b", 1000) });
-        assert_eq!(known.now(1001).denials, 2);
+        assert_eq!(known.with_unwritten().history(1001).denials, 2);
         known.written.add(&Noted { denied: true, ..noted("a", 1000) });
-        assert_eq!(known.now(1001).denials, 2);
+        assert_eq!(known.with_unwritten().history(1001).denials, 2);
     }
 
     #[test]

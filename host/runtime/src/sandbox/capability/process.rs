@@ -43,6 +43,8 @@ pub(crate) struct Machine {
     settings: ProcessSettings,
     grants: Vec<Mount>,
     hidden: Vec<String>,
+    /// Kept from tools and no secret: shown, so that git finds its files as they were, and not to be changed.
+    fixed: Vec<String>,
     /// Those whose content is to stay unknown, also as a program may have kept it elsewhere.
     secrets: Vec<String>,
 }
@@ -84,8 +86,10 @@ impl Machine {
             writable: grant.mode == crate::config::Access::ReadWrite,
         };
         let grants = config.grants.iter().map(mount).collect();
-        let secrets = config.virtual_secrets().into_iter().collect();
-        Machine { helper, settings: config.process.clone(), grants, hidden, secrets }
+        let secrets = config.virtual_secrets();
+        let fixed = config.virtual_protected().difference(&secrets).cloned().collect();
+        let secrets = secrets.into_iter().collect();
+        Machine { helper, settings: config.process.clone(), grants, hidden, fixed, secrets }
     }
 
     fn limits(&self) -> ProcessLimits {
@@ -150,6 +154,7 @@ impl Programs {
             input: input.len(),
             grants,
             hidden: self.machine.hidden.clone(),
+            fixed: self.machine.fixed.clone(),
             system: self.machine.settings.system.clone(),
             network: self.network,
             files: Vec::new(),
@@ -186,6 +191,7 @@ pub(crate) async fn layers(machine: &Machine) -> Result<Vec<Layer>, String> {
         input: 0,
         grants: machine.grants.clone(),
         hidden: machine.hidden.clone(),
+        fixed: machine.fixed.clone(),
         system: machine.settings.system.clone(),
         network: false,
         files: Vec::new(),

@@ -73,6 +73,7 @@ fn plan(settings: &BrowserSettings, program: &Path) -> Plan {
         input: 0,
         grants: Vec::new(),
         hidden: Vec::new(),
+        fixed: Vec::new(),
         system: SYSTEM.iter().map(PathBuf::from).chain(beside).collect(),
         network: false,
         files: POLICY_FOLDERS.iter().map(|folder| (format!("{folder}/hermes.json"), policy.clone())).collect(),

@@ -24,6 +24,9 @@ pub(crate) struct Plan {
     pub(crate) grants: Vec<Mount>,
     /// Virtual paths that are covered.
     pub(crate) hidden: Vec<String>,
+    /// Virtual paths that are shown and cannot be changed.
+    #[serde(default)]
+    pub(crate) fixed: Vec<String>,
     /// Further folders of the machine that programs need, shown where they are.
     pub(crate) system: Vec<PathBuf>,
     /// Whether the program may use the network.

@@ -148,7 +148,10 @@ fn guard_repository(folder: &Path, hidden: &[&Path]) -> Result<Watched> {
 }
 
 /// Puts a place over itself, read-only.
-fn fix(place: &Path) -> Result<()> {
+pub(super) fn fix(place: &Path) -> Result<()> {
+    if lstat(place).is_err() {
+        return Ok(());
+    }
     let mount = system::clone_mount(place)?;
     system::set_mount(&mount, root::READ_ONLY, None)?;
     system::attach_mount(&mount, place)

@@ -68,6 +68,9 @@ pub(super) fn build(
     }
     let mut guarded = Vec::new();
     let watched = guard::guard(plan, &mut guarded)?;
+    for place in &plan.fixed {
+        guard::fix(Path::new(place)).map_err(|error| Failed::layer("guard over the runtime's own files", error))?;
+    }
     for place in &plan.hidden {
         hide(Path::new(place)).map_err(|error| Failed::layer("cover over what is kept from tools", error))?;
     }
