@@ -14,6 +14,8 @@ mod concurrent;
 /// Turns of each row, and calls of one turn.
 const TURNS: usize = 40;
 const CALLS: usize = 250;
+/// Calls for a profiler.
+const REPEATS: usize = 50_000;
 
 fn main() {
     hermes_runtime::helper_main();
@@ -22,6 +24,10 @@ fn main() {
         return;
     }
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    // For a profiler: the same call again and again, and nothing beside it.
+    if let Some(tool) = std::env::args().skip_while(|argument| argument != "repeat").nth(1) {
+        return threads.block_on(repeat(&tool));
+    }
     let rows = threads.block_on(measure());
     print(&rows);
 }
@@ -31,6 +37,21 @@ struct Row {
     ours: Duration,
     reference: Option<Duration>,
     target: &'static str,
+}
+
+async fn repeat(tool: &str) {
+    let house = tempfile::tempdir().unwrap();
+    let runtime = start(house.path(), 10);
+    std::fs::write(house.path().join("work/file.txt"), text()).unwrap();
+    let args = if tool == "noop" { json!({}) } else { json!({ "path": "/workspace/file.txt" }) };
+    for _ in 0..REPEATS {
+        ours(&runtime, tool, args.clone()).await;
+    }
+}
+
+/// 64 KiB in lines.
+fn text() -> String {
+    "sixty-three characters and a new line make sixty-four of them..\n".repeat(1024)
 }
 
 async fn measure() -> Vec<Row> {
@@ -48,7 +69,7 @@ async fn measure() -> Vec<Row> {
     });
 
     let file = house.path().join("work/file.txt");
-    std::fs::write(&file, "sixty-three characters and a new line make sixty-four of them..\n".repeat(1024)).unwrap();
+    std::fs::write(&file, text()).unwrap();
     let component = std::fs::read(components().join("file.wasm")).expect("run `just plugins` first");
     let reading = bare::Bare::new(&component, Some(house.path().join("work"))).await;
     let (ours_reading, bare_reading) = in_turns(

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 const RECORDS: u64 = 100_000;
 
 fn main() {
+    hermes_runtime::helper_main();
     // `cargo test --all-targets` starts benches too; there is nothing to test here.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;

@@ -85,7 +85,8 @@ impl Command for Tree {
 impl Alone {
     pub(crate) async fn start(profile: &Path) -> Alone {
         // The page is the bench's own, so that the administrator's missing sandbox is no danger.
-        let config = BrowserConfig::builder().no_sandbox().user_data_dir(profile).window_size(1280, 800).build();
+        let config = BrowserConfig::builder().no_sandbox().user_data_dir(profile).window_size(1280, 800);
+        let config = config.request_timeout(Duration::from_secs(300)).build();
         let (browser, mut handler) =
             Browser::launch(config.unwrap()).await.expect("run `just bench`, which installs Chromium");
         let events = tokio::spawn(async move { while handler.next().await.is_some() {} });
