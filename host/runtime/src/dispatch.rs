@@ -334,7 +334,10 @@ impl Runtime {
         let journal = Journal::open(&config.state_dir, PROJECTIONS)?;
         let masks = showing::masks(&config)?;
         let masking = masks.clone();
-        let journal = journal.masking(Arc::new(move |text: &str| masking.masked(text)));
+        let journal = match masks.look_for_nothing() {
+            true => journal,
+            false => journal.masking(Arc::new(move |text: &str| masking.masked(text))),
+        };
         let unknown = journal.close_open(recovery::unknown_outcomes)?;
         if unknown > 0 {
             tracing::warn!(unknown, "an earlier process ended while calls ran; what came of them is unknown");

@@ -124,7 +124,9 @@ pub fn read_regular(file: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
     if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
         return Err(std::io::Error::other("it is not a regular file"));
     }
-    let mut bytes = Vec::new();
+    // Room for all of it and one more byte: it is read at once, and its end is found without growing.
+    let size = u64::try_from(status.st_size).unwrap_or(0).min(limit);
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
     std::fs::File::from(open).take(limit + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > limit {
         true => Err(std::io::Error::other(format!("it has more than {limit} bytes"))),

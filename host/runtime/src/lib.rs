@@ -40,6 +40,7 @@ pub mod servers;
 pub mod settings;
 mod shelf;
 pub mod signed;
+mod spread;
 pub mod tape;
 pub mod toolbox;
 mod trail;

@@ -9,6 +9,7 @@ use super::{Out, Registry};
 use crate::call::Digest;
 use crate::config::Completion;
 use crate::document::{Fault, Faults, nearest};
+use crate::spread;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,14 +57,17 @@ pub fn parse_known(manifests: &[ManifestText], around: &Around<'_>, known: &[Ent
     let known: HashMap<(&Path, Digest), &Entry> =
         known.iter().map(|entry| ((entry.file.as_path(), entry.text), entry)).collect();
     let (mut entries, mut faults) = (Vec::with_capacity(manifests.len()), Vec::new());
-    for manifest in manifests {
+    let read = |manifest: &ManifestText| {
         let text = Digest::of(manifest.text.as_bytes());
         if let Some(known) = known.get(&(manifest.file.as_path(), text)) {
-            entries.push((*known).clone());
-            continue;
+            return Ok((*known).clone());
         }
-        match parse_with_completion(manifest, around) {
-            Ok(tool) => entries.push(Entry { file: manifest.file.clone(), text, tool: Arc::new(tool) }),
+        let tool = parse_with_completion(manifest, around)?;
+        Ok(Entry { file: manifest.file.clone(), text, tool: Arc::new(tool) })
+    };
+    for entry in spread::over(manifests, read) {
+        match entry {
+            Ok(entry) => entries.push(entry),
             Err(Faults(found)) => faults.extend(found),
         }
     }
@@ -144,10 +148,11 @@ impl Names {
             self.out.extend(names().map(|name| (name.to_owned(), out)));
             return Ok(());
         }
-        self.refuse_taken(entry)?;
-        for name in names() {
+        let looks: Vec<[String; 2]> = names().map(name::looks).collect();
+        self.refuse_taken(entry, &looks)?;
+        for (name, looks) in names().zip(looks) {
             self.owners.insert(name.to_owned(), tool.name.clone());
-            for look in name::looks(name) {
+            for look in looks {
                 self.looks.entry(look).or_insert_with(|| (name.to_owned(), tool.name.clone()));
             }
         }
@@ -156,15 +161,16 @@ impl Names {
         Ok(())
     }
 
-    fn refuse_taken(&self, entry: &Entry) -> Result<(), Taken> {
+    /// `looks` are those of the tool's names, in their order.
+    fn refuse_taken(&self, entry: &Entry, looks: &[[String; 2]]) -> Result<(), Taken> {
         let tool = &entry.tool;
         let taken = |name: &str, why: String, hint| Err(Taken { name: name.to_owned(), why, hint });
-        for name in std::iter::once(&*tool.name).chain(tool.aliases.iter().map(String::as_str)) {
+        let names = std::iter::once(&*tool.name).chain(tool.aliases.iter().map(String::as_str));
+        for (name, looks) in names.zip(looks) {
             if self.owners.get(name).is_some_and(|owner| *owner != tool.name) {
                 let hint = "give one of them another name; the first one stays in service";
                 return taken(name, format!("another tool is already called `{name}`"), hint);
             }
-            let looks = name::looks(name);
             let alike = looks.iter().filter_map(|look| self.looks.get(look));
             if let Some((other, _)) = alike.into_iter().find(|(_, owner)| *owner != tool.name) {
                 let hint = "give one of them a name that nobody takes for the other; the first one stays in service";
@@ -236,9 +242,10 @@ pub fn read_folder(folder: &Path) -> (Vec<ManifestText>, Vec<Fault>) {
     };
     files.retain(|file| file.extension().is_some_and(|ending| source::ENDINGS.iter().any(|known| ending == *known)));
     files.sort();
-    let (mut manifests, mut faults) = (Vec::new(), Vec::new());
-    for file in files {
-        match crate::document::read_text(&file) {
+    let (mut manifests, mut faults) = (Vec::with_capacity(files.len()), Vec::new());
+    let texts = spread::over(&files, |file| crate::document::read_text(file));
+    for (file, text) in files.into_iter().zip(texts) {
+        match text {
             Ok(text) => manifests.push(ManifestText { file, text, built_in: None }),
             Err(error) => faults.push(Fault::whole(&file, format!("the manifest cannot be read: {error}"))),
         }

@@ -1,6 +1,7 @@
 //! Can a name be a tool's, and could a reader take it for another one? Must not know which tools there are.
 
 use crate::document::excerpt;
+use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 use unicode_security::skeleton;
 
@@ -32,11 +33,22 @@ pub fn problem(name: &str) -> Option<String> {
 /// What a reader sees in a name (Unicode UTS 39), who does not mind case and who does: two names that have one of these in
 /// common are taken for each other.
 pub fn looks(name: &str) -> [String; 2] {
+    if name.is_ascii() {
+        // Character by character: none of these combine.
+        let seen = |name: &str| name.bytes().map(|byte| &*PLAIN[usize::from(byte)]).collect::<String>();
+        return [seen(&name.to_ascii_lowercase()), seen(name)];
+    }
     let normal = name.nfkc().collect::<String>();
     let seen = |text: &str| skeleton(text).collect::<String>().to_lowercase();
     // A capital `I` is a small `l` to the eye, and a small `i` once it is written small.
     [seen(&normal.to_lowercase()), seen(&normal)]
 }
+
+/// What a reader sees in each plain character.
+static PLAIN: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let looks = |byte: u8| skeleton(char::from(byte).encode_utf8(&mut [0; 4])).collect::<String>().to_lowercase();
+    (0..128).map(looks).collect()
+});
 
 fn is_name(name: &str) -> bool {
     (1..=LONGEST).contains(&name.len())
@@ -46,6 +58,14 @@ fn is_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_names_look_as_their_characters_do() {
+        for name in ["file_read", "rn1lI|O0.-x", "MixedCase_09", "~!@#$%^&*() \"'`"] {
+            let seen = |text: &str| skeleton(text).collect::<String>().to_lowercase();
+            assert_eq!(looks(name), [seen(&name.to_lowercase()), seen(name)], "{name}");
+        }
+    }
 
     #[test]
     fn only_plain_names_are_names_and_the_refusal_says_which_one_is_meant() {

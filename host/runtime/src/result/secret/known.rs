@@ -29,6 +29,10 @@ impl Known {
         Known { forms: finder.ok().filter(|_| !forms.is_empty()) }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.forms.is_none()
+    }
+
     pub(super) fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
         self.forms.iter().flat_map(move |forms| forms.find_iter(text)).map(|found| found.range())
     }

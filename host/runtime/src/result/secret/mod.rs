@@ -44,6 +44,11 @@ impl Masks {
         Masks { by_look: false, ..self }
     }
 
+    /// Whether there is nothing that could be found.
+    pub(crate) fn look_for_nothing(&self) -> bool {
+        !self.by_look && self.known.is_empty()
+    }
+
     /// A mask of the text, if it holds a secret.
     pub(crate) fn masked(&self, text: &str) -> Option<String> {
         match self.text(text) {
