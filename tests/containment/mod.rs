@@ -2,6 +2,7 @@
 //! real repositories, real limits, and a kernel from which single calls are taken away.
 
 mod git;
+mod reach;
 mod seen;
 mod starting;
 

@@ -255,3 +255,35 @@ fn in_the_newer_era_the_sealed_question_holds_for_its_own_call_only() {
     let again = peer.ask(json!(6), "tools/call", params(&write(), with(state)));
     assert_eq!(again["result"]["resultType"], "input_required", "a yes counts once: {again}");
 }
+
+/// The answer comes from the agent's own client, which is not trusted that far.
+#[test]
+fn what_is_forbidden_for_good_or_critical_is_never_asked_at_a_client() {
+    let user = User::new();
+    let policy =
+        user.write("config/floor.cedar", "@floor forbid (principal, action == Action::\"file_write\", resource);\n");
+    user.configure(&format!(
+        "[approval]\nclients = [\"editor\"]\npark_wait_seconds = 0\n[policies]\npermissions = [{policy:?}]\n"
+    ));
+    let mut peer = open(&user, "editor");
+    peer.call(1, "file_write", write());
+    // A question would come before the answer and be taken for it.
+    let answer = peer.next();
+    assert_eq!((&answer["id"], kind(&answer)), (&json!(1), "denied"), "{answer}");
+    drop(peer);
+
+    let user = User::with_guest(&Guest::default());
+    let manifest = user.path("plugins/probe/tools/tool.toml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let critical = text.replace("risk_level = \"low\"", "risk_level = \"critical\"\nrequires_approval = true");
+    assert_ne!(critical, text);
+    std::fs::write(&manifest, critical).unwrap();
+    let file = user.path("config/hermes-dispatch/config.toml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    let approval = "[approval]\nclients = [\"editor\"]\npark_wait_seconds = 0\n";
+    std::fs::write(&file, format!("{settings}{approval}")).unwrap();
+    let mut peer = open(&user, "editor");
+    peer.call(1, "probe", json!({}));
+    let answer = peer.next();
+    assert_eq!((&answer["id"], kind(&answer)), (&json!(1), "approval_pending"), "{answer}");
+}

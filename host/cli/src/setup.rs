@@ -253,7 +253,22 @@ pub(crate) struct Folders {
 }
 
 impl Folders {
+    /// Those that decide what is granted. A program of a tool has none, not even of its own making.
+    ///
+    /// # Errors
+    /// In a sandbox of ours, and where nothing says where they are.
     pub(crate) fn of_this_user() -> Result<Folders, Failure> {
+        match hermes_runtime::sandbox::is_in_sandbox() {
+            true => Err(Failure::denied("this is the sandbox of a tool, where nothing is granted or served")),
+            false => Folders::named(),
+        }
+    }
+
+    /// The same, to build something there.
+    ///
+    /// # Errors
+    /// Where nothing says where they are.
+    pub(crate) fn named() -> Result<Folders, Failure> {
         let home = std::env::home_dir();
         let folder = |variable: &str, usual: &str| {
             let set = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());

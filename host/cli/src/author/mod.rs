@@ -143,5 +143,5 @@ fn plugin_folder(folder: &Path) -> Result<PathBuf, Failure> {
 
 /// Where compiled components are kept, those of a plugin's author too.
 fn cache() -> Result<PathBuf, Failure> {
-    Ok(crate::setup::Folders::of_this_user()?.cache)
+    Ok(crate::setup::Folders::named()?.cache)
 }

@@ -66,7 +66,7 @@ impl Compiler {
     }
 
     fn too_long(&self) -> InstallError {
-        InstallError::TooCostly(format!("{} seconds", self.settings.seconds))
+        InstallError::TooCostly(format!("{} s of the processor's time", self.settings.seconds))
     }
 
     /// Why the process said nothing.

@@ -26,6 +26,14 @@ pub fn helper_main() {
     }
 }
 
+/// A file that every program in a sandbox of ours sees, and that none can remove.
+pub(crate) const MARK: &str = "/.hermes-sandbox";
+
+/// Whether this process is a program of a tool, in a sandbox of ours. Nothing is granted there, whoever asks.
+pub fn is_in_sandbox() -> bool {
+    std::path::Path::new(MARK).symlink_metadata().is_ok()
+}
+
 /// Whether this program has said that it can be the helper.
 pub fn is_helper() -> bool {
     HELPER.get().is_some()

@@ -58,7 +58,7 @@ use capability::wasi::Wasi;
 use compile::Compiler;
 pub use engine::settings;
 use entry::Entry;
-pub use helper::{helper_main, is_helper};
+pub use helper::{helper_main, is_helper, is_in_sandbox};
 use install::Cache;
 use limits::{Limits, Meter};
 pub use rerun::Rerun;

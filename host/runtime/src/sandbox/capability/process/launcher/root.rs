@@ -4,6 +4,7 @@
 
 use super::super::plan::{Failed, Layer, Mount, Plan};
 use super::{Identity, guard, system};
+use crate::sandbox::helper::MARK;
 use rustix::fs::{Mode, OFlags, mkdir, open, readlink, stat, symlink};
 use std::io::{Result, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -57,6 +58,7 @@ pub(super) fn build(
     begin().map_err(wrong)?;
     programs(plan).map_err(wrong)?;
     private_folders(plan, identity).map_err(wrong)?;
+    text(MARK, "").map_err(wrong)?;
     for (file, content) in &plan.files {
         text(file, content).map_err(wrong)?;
     }
