@@ -234,7 +234,7 @@ fn without_secrets_in_a_workspace_git_shows_everything() {
     // A program finds the file as it is and cannot change it, however it goes about it.
     user.write(
         "workspace/change.sh",
-        "f=hermes.toml; echo 1 >> $f; : > $f; rm $f; mv $f x; ln -sf a.txt $f; wc -c $f\n",
+        "f=hermes.toml; echo 1 >> $f; echo > $f; rm $f; mv $f x; ln -sf a.txt $f; wc -c $f\n",
     );
     git(&workspace, &["init", "-q"]);
     git(&workspace, &["add", "."]);

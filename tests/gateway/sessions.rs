@@ -123,3 +123,23 @@ fn servers_of_a_clients_file_are_taken_over_after_a_person_saw_them() {
     user.write("outside/mcp.json", "{\"mcpServers\":{\"notes\":{\"command\":\"/bin/other\"}}}");
     user.at_terminal(&import, &[]).exits(2);
 }
+
+#[test]
+fn clients_are_told_when_there_are_other_tools() {
+    let user = peer::builder();
+    let mut peer = Peer::open(&user);
+    let names = |listed: Value| -> Vec<String> {
+        let tools = listed["result"]["tools"].as_array().unwrap().clone();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(!names(peer.ask(json!(1), "tools/list", json!({}))).contains(&"more".to_owned()));
+    let tools = user.path("plugins/probe/tools");
+    let text = std::fs::read_to_string(tools.join("tool.toml")).unwrap();
+    // Written elsewhere first: a folder is never read half.
+    user.write("outside/more.toml", text.replacen("name = \"probe\"", "name = \"more\"", 1));
+    std::fs::rename(user.path("outside/more.toml"), tools.join("more.toml")).unwrap();
+    while peer.next()["method"] != "notifications/tools/list_changed" {}
+    assert!(names(peer.ask(json!(2), "tools/list", json!({}))).contains(&"more".to_owned()));
+    peer.call(3, "more", json!({}));
+    assert_eq!(peer.answer(3)["result"]["isError"], false);
+}

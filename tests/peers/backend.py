@@ -1,10 +1,11 @@
 """A server that says its name, until somebody breaks it: while a file of a given name is there, it ends whenever it is
-started or asked for anything.
+started or asked for anything; or, if the file says `hang`, it answers nothing any more.
 """
 
 import json
 import os
 import sys
+import time
 
 NAME, BROKEN = sys.argv[1:]
 
@@ -14,11 +15,19 @@ def answer(id, result):
     sys.stdout.flush()
 
 
-if os.path.exists(BROKEN):
-    sys.exit(1)
-for line in sys.stdin:
-    if os.path.exists(BROKEN):
+def fail():
+    if not os.path.exists(BROKEN):
+        return
+    if open(BROKEN).read() != "hang":
         os._exit(1)
+    open(BROKEN + ".asked", "w").close()
+    while os.path.exists(BROKEN):
+        time.sleep(0.05)
+
+
+fail()
+for line in sys.stdin:
+    fail()
     message = json.loads(line)
     id, method = message.get("id"), message.get("method")
     if method == "initialize":

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Far more than any of it takes.
 const WATCHDOG: Duration = Duration::from_secs(60);
 
-/// The example's plugins, a tool `where` with the servers `a` and `b` as its backends, and what its manifest has besides.
+/// The example's plugins, a tool `where` with the servers `a` and `b` as its backends, a tool `there` with `b` alone, and what its manifest has besides.
 fn house(more: &str) -> (House, Runtime) {
     let house = House::with_files();
     std::fs::create_dir(house.path("tools")).unwrap();
@@ -26,6 +26,9 @@ fn house(more: &str) -> (House, Runtime) {
     let (before, _) = text.split_once("backend = ").unwrap();
     std::fs::write(house.path("tools/where.toml"), format!("{before}{more}\n{}{}", backend("a"), backend("b")))
         .unwrap();
+    let other = manifest("there", "1.0.0", "mcp");
+    let (before, _) = other.split_once("backend = ").unwrap();
+    std::fs::write(house.path("tools/there.toml"), format!("{before}{}", backend("b"))).unwrap();
     let mut config = house.config();
     config.tool_folders = vec![house.path("tools")];
     let script = project().join("tests/peers/backend.py").display().to_string();
@@ -90,6 +93,31 @@ fn the_route_moves_away_from_a_broken_server_and_comes_back() {
     assert_eq!(route(&back).why, "trial", "a check has passed, and one call tries it");
     let after = ask(&runtime);
     assert_eq!((server(&after), route(&after).why.as_str()), ("a", "preferred"));
+}
+
+/// One server hangs, with a call and a health check in it; calls to the other one come and go meanwhile.
+#[test]
+fn a_backend_that_hangs_holds_up_no_call_to_another_one() {
+    let (house, runtime) = house(CHECKED);
+    std::fs::write(house.path("broken_a"), "hang").unwrap();
+    let runtime = std::sync::Arc::new(runtime);
+    block_on(async {
+        let hanging = tokio::spawn({
+            let runtime = runtime.clone();
+            async move { runtime.call(call("where", json!({}))).await.envelope }
+        });
+        let asked = house.path("broken_a.asked");
+        while !asked.exists() {
+            assert!(!hanging.is_finished(), "it does not hang: {:#?}", hanging.await);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for number in 0..20 {
+            let answer = runtime.call(call("there", json!({}))).await.envelope;
+            assert_eq!(answer.data["server"], "b", "call {number}: {answer:#?}");
+        }
+        assert!(!hanging.is_finished(), "it hung while the others came and went");
+        hanging.abort();
+    });
 }
 
 #[test]

@@ -98,6 +98,28 @@ fn a_tool_that_is_another_one_later_is_not_called() {
 }
 
 #[test]
+fn a_tool_that_a_person_has_looked_at_again_is_called_again() {
+    let house = House::with_files();
+    let settings = || config(&house, &[("peer", "changing", "")]);
+    drop(Runtime::start(settings(), &[], None).unwrap());
+    let runtime = Runtime::start(settings(), &[], None).unwrap();
+    let echo = || call("peer_echo", json!({ "text": "x" }));
+    block_on(async {
+        assert_eq!(runtime.call(echo()).await.envelope.code(), 409);
+        let mut changed = runtime.changed_servers().await;
+        assert_eq!(changed.len(), 1);
+        let change = changed.remove(0).unwrap();
+        assert_eq!(change.server, "peer");
+        assert!(change.changes.iter().any(|line| line.contains("`echo`")), "{:?}", change.changes);
+        assert!(change.tools.to_string().contains("echo"));
+        runtime.accept_server(change);
+        assert!(runtime.changed_servers().await.is_empty());
+        let later = runtime.call(echo()).await.envelope;
+        assert_eq!(later.code(), 200, "{:#?}", later.error);
+    });
+}
+
+#[test]
 fn a_list_without_end_is_cut_and_a_list_of_pages_is_read_whole() {
     let peers = Peers::start_with_faults(&[("endless", "endless", ""), ("pages", "pages", "")], |_| {});
     let endless = names(&peers.runtime, "endless").len();

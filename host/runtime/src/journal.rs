@@ -11,6 +11,7 @@ use crate::signed::{self, SignedHead};
 use crate::trail::{Trail, TrailStart};
 use ed25519_dalek::SigningKey;
 use rusqlite::{Connection, OpenFlags, Savepoint, Transaction, TransactionBehavior};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -93,6 +94,9 @@ pub(crate) enum Message {
 /// One thing to write, all of it or nothing.
 pub(crate) struct Write {
     entry: Option<Written>,
+    /// The entry as it is written, where somebody waits for it: who waits makes it, so that the writer is not the one that
+    /// all wait for. What nobody waits for is made by the writer, off the way of the call.
+    body: Option<String>,
     claims: Vec<Claim>,
     written: Option<oneshot::Sender<Result<(), Unwritten>>>,
 }
@@ -109,7 +113,19 @@ pub(crate) enum Unwritten {
 impl Message {
     /// The outcome of a call, which is never given up.
     pub(crate) fn outcome(record: Record, written: Option<oneshot::Sender<Result<(), Unwritten>>>) -> Message {
-        Message::Write(Write { entry: Some(Written::Call(Box::new(record))), claims: Vec::new(), written })
+        Message::Write(Write::new(Some(Written::Call(Box::new(record))), Vec::new(), written))
+    }
+}
+
+impl Write {
+    fn new(
+        entry: Option<Written>,
+        claims: Vec<Claim>,
+        written: Option<oneshot::Sender<Result<(), Unwritten>>>,
+    ) -> Write {
+        // What cannot be made here is tried by the writer, which tells why.
+        let body = entry.as_ref().filter(|_| written.is_some()).and_then(|entry| canonical::of(entry).ok());
+        Write { entry, body, claims, written }
     }
 }
 
@@ -136,14 +152,14 @@ impl Writing {
 
     /// Hands an entry to the writer without waiting for it.
     pub(crate) fn queue(&self, entry: Written) -> Result<(), Error> {
-        let message = Message::Write(Write { entry: Some(entry), claims: Vec::new(), written: None });
+        let message = Message::Write(Write::new(Some(entry), Vec::new(), None));
         self.sender.try_send(message).map_err(|_| unavailable("its queue is full"))
     }
 
     /// Writes if all claims hold, and waits for the disk. Dropping the future leaves open whether it was written.
     pub(crate) async fn write(&self, entry: Option<Written>, claims: Vec<Claim>) -> Result<(), Error> {
         let (written, waiting) = oneshot::channel();
-        let message = Message::Write(Write { entry, claims, written: Some(written) });
+        let message = Message::Write(Write::new(entry, claims, Some(written)));
         let sent = tokio::time::timeout(QUEUE_WAIT, self.sender.send(message)).await;
         if !matches!(sent, Ok(Ok(()))) {
             return Err(unavailable("its queue is full"));
@@ -233,7 +249,7 @@ impl Journal {
     /// Lets the writer do something when it comes to it; nobody waits, and what fails is tried at the next start.
     pub(crate) fn tidy(&self, work: Claim) {
         if let Some(writing) = &self.writing {
-            let write = Write { entry: None, claims: vec![work], written: None };
+            let write = Write::new(None, vec![work], None);
             let _ = writing.sender.try_send(Message::Write(write));
         }
     }
@@ -692,7 +708,7 @@ fn write_one(
         claiming.commit()?;
     }
     if let Some(entry) = &write.entry {
-        insert(transaction, entry, head)?;
+        insert(transaction, (entry, write.body.as_deref()), head)?;
         for projection in projections {
             match tables {
                 Tables::AllOrNothing => {
@@ -721,8 +737,14 @@ fn is_of_the_disk(error: &rusqlite::Error) -> bool {
     })
 }
 
-fn insert(connection: &Connection, entry: &Written, head: &mut (i64, Vec<u8>)) -> rusqlite::Result<()> {
-    let body = canonical::of(entry).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+fn insert(
+    connection: &Connection,
+    (entry, body): (&Written, Option<&str>),
+    head: &mut (i64, Vec<u8>),
+) -> rusqlite::Result<()> {
+    let unwritable = |error| rusqlite::Error::ToSqlConversionFailure(Box::new(error));
+    let body = body.map_or_else(|| canonical::of(entry).map(Cow::Owned), |body| Ok(Cow::Borrowed(body)));
+    let body = body.map_err(unwritable)?;
     let (seq, hash) = (head.0 + 1, chain(&head.1, &body).bytes().to_vec());
     connection
         .prepare_cached("INSERT INTO records (seq, call_id, kind, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)")?

@@ -220,8 +220,7 @@ impl Checks {
                 let Some(adapter) = toolbox.adapters.get(&backend.adapter) else { continue };
                 let adapter: &Adapter = adapter;
                 let known = before.get(&backend.digest);
-                // The first checks are spread over the whole interval.
-                let first = || tool.health_check.map(|check| now + check.interval.mul_f64(chance()));
+                let first = || tool.health_check.map(|check| now + to_the_first(check.interval));
                 let next = known.map_or_else(first, |known| known.next);
                 let runs = known.is_some_and(|known| known.runs);
                 let check = Check { linked: adapter.linked, backend: backend.clone(), tool: tool.clone(), next, runs };
@@ -248,7 +247,7 @@ impl Checks {
                 continue;
             }
             check.runs = true;
-            check.next = check.tool.health_check.map(|planned| now + planned.interval.mul_f64(1.0 - JITTER * chance()));
+            check.next = check.tool.health_check.map(|planned| now + to_the_next(planned.interval));
             let time = check.tool.health_check.map_or(USUAL_CHECK, |planned| planned.timeout);
             let (sandbox, linked, backend, digest) =
                 (kept.sandbox.clone(), check.linked, check.backend.clone(), *digest);
@@ -289,9 +288,38 @@ impl Checks {
     }
 }
 
+/// The first checks are spread over the whole interval.
+fn to_the_first(interval: Duration) -> Duration {
+    interval.mul_f64(chance())
+}
+
+fn to_the_next(interval: Duration) -> Duration {
+    interval.mul_f64(1.0 - JITTER * chance())
+}
+
 /// A number between 0 and 1 that nobody foresees.
 fn chance() -> f64 {
     use std::hash::{BuildHasher, Hasher};
     let number = std::collections::hash_map::RandomState::new().build_hasher().finish();
     number as f64 / u64::MAX as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The shortest and the longest of many waits, as parts of the interval.
+    fn spread(wait: impl Fn(Duration) -> Duration) -> (f64, f64) {
+        const INTERVAL: Duration = Duration::from_secs(1000);
+        let parts = (0..2000).map(|_| wait(INTERVAL).as_secs_f64() / INTERVAL.as_secs_f64());
+        parts.fold((f64::MAX, f64::MIN), |(least, most), part| (least.min(part), most.max(part)))
+    }
+
+    #[test]
+    fn backends_are_not_checked_in_a_herd() {
+        let (least, most) = spread(to_the_first);
+        assert!((0.0..0.1).contains(&least) && (0.9..=1.0).contains(&most), "{least} to {most}");
+        let (least, most) = spread(to_the_next);
+        assert!((0.8..0.82).contains(&least) && (0.98..=1.0).contains(&most), "{least} to {most}");
+    }
 }

@@ -7,12 +7,17 @@ use chromiumoxide::cdp::browser_protocol::{inspector, log, network, page};
 use chromiumoxide::cdp::js_protocol::runtime;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Requests without an end that are counted, at most.
 const REQUESTS: usize = 10_000;
 /// Frames that are kept, at most.
 const FRAMES: usize = 2000;
+/// How long a page that wants to go elsewhere may take until it asks for the other page.
+const GOING: Duration = Duration::from_secs(2);
+/// How long after a request for a page was given up it may show that its answer is a file to keep.
+const GIVEN_UP: Duration = Duration::from_millis(500);
 
 /// One tab.
 pub(super) struct Tab {
@@ -30,6 +35,10 @@ pub(super) struct Tab {
     /// The answer to the latest request for a page: its loader and status.
     answered: Option<(String, u16)>,
     pending: HashSet<String>,
+    /// When the page last wanted to go elsewhere, until it asks for the other page.
+    going: Option<Instant>,
+    /// When a request for a page was last given up, until it is known what for.
+    given_up: Option<Instant>,
     /// The document that each frame shows, and the session in which it lives.
     loaders: HashMap<String, (String, String)>,
     loading: HashSet<String>,
@@ -62,6 +71,8 @@ impl Tab {
             page: 0,
             answered: None,
             pending: HashSet::new(),
+            going: None,
+            given_up: None,
             loaders: HashMap::new(),
             loading: HashSet::new(),
             parts: HashMap::new(),
@@ -72,13 +83,15 @@ impl Tab {
     }
 
     pub(super) fn state(&self) -> TabState {
+        let is_within = |since: Option<Instant>, time| since.is_some_and(|since| since.elapsed() < time);
+        let undecided = usize::from(is_within(self.going, GOING)) + usize::from(is_within(self.given_up, GIVEN_UP));
         TabState {
             url: self.url.clone(),
             title: self.title.clone(),
             status: self.status,
             stage: self.stage,
             page: self.page,
-            pending: u32::try_from(self.pending.len()).unwrap_or(u32::MAX),
+            pending: u32::try_from(self.pending.len() + undecided).unwrap_or(u32::MAX),
         }
     }
 
@@ -105,9 +118,16 @@ impl Tab {
         self.change();
     }
 
+    /// What was asked for is a file, not a page.
+    pub(super) fn download_begins(&mut self) {
+        (self.going, self.given_up) = (None, None);
+        self.change();
+    }
+
     pub(super) fn crash(&mut self) {
         self.stage = Stage::Crashed;
         self.pending.clear();
+        (self.going, self.given_up) = (None, None);
         self.loading.clear();
         self.realms.clear();
         self.note(Event::Crashed);
@@ -167,7 +187,19 @@ impl Tab {
             }
             page::EventFrameStoppedLoading::IDENTIFIER => drop(self.loading.remove(text(&params["frameId"]))),
             page::EventLifecycleEvent::IDENTIFIER => self.came(params),
+            page::EventFrameRequestedNavigation::IDENTIFIER
+                if params["frameId"] == self.target.as_str()
+                    && matches!(text(&params["disposition"]), "currentTab" | "download") =>
+            {
+                self.going = Some(Instant::now());
+            }
+            page::EventNavigatedWithinDocument::IDENTIFIER if params["frameId"] == self.target.as_str() => {
+                self.going = None;
+            }
             network::EventRequestWillBeSent::IDENTIFIER if self.pending.len() < REQUESTS => {
+                if params["type"] == "Document" && params["frameId"] == self.target.as_str() {
+                    self.going = None;
+                }
                 if !text(&params["request"]["url"]).starts_with("data:") {
                     self.pending.insert(text(&params["requestId"]).to_owned());
                 }
@@ -175,6 +207,9 @@ impl Tab {
             network::EventResponseReceived::IDENTIFIER => self.answered(params),
             network::EventLoadingFinished::IDENTIFIER | network::EventLoadingFailed::IDENTIFIER => {
                 self.pending.remove(text(&params["requestId"]));
+                if method == network::EventLoadingFailed::IDENTIFIER && params["type"] == "Document" {
+                    self.given_up = Some(Instant::now());
+                }
             }
             runtime::EventExecutionContextCreated::IDENTIFIER => self.realm_made(session, &params["context"]),
             runtime::EventExecutionContextDestroyed::IDENTIFIER => {
@@ -208,6 +243,7 @@ impl Tab {
         self.page += 1;
         self.stage = Stage::Committed;
         self.pending.clear();
+        (self.going, self.given_up) = (None, None);
         self.status = self.answered.take_if(|(answered, _)| answered == loader).map(|(_, status)| status);
     }
 

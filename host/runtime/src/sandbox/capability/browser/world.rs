@@ -275,6 +275,7 @@ impl World {
         let state = if room.rules.may_download { DownloadState::Started } else { DownloadState::Refused };
         room.news.push(Event::Download(kept.told(state, None)));
         room.downloads.insert(event.guid.clone(), kept);
+        room.tabs.values_mut().filter(|tab| tab.has_frame(frame)).for_each(Tab::download_begins);
         room.change();
         (!room.rules.may_download).then(|| Reaction::Cancel { guid: event.guid, context: room.context.clone() })
     }
