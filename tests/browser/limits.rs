@@ -31,9 +31,9 @@ fn a_session_has_no_more_tabs_than_it_may() {
     let server = Server::start();
     server.page(
         "/",
-        "<title>one</title><button onclick=\"window.open('/other')\">Open</button><button onclick='close()'>Close</button>",
+        "<title>one</title><button onclick=\"window.open('/other')\">Open</button><button onclick='window.close()'>Close</button>",
     );
-    server.page("/other", "<title>other</title><button onclick='close()'>Leave</button>");
+    server.page("/other", "<title>other</title><button onclick='window.close()'>Leave</button>");
     let house = House::with_files();
     let mut config = config(&house, &[&server]);
     config.browser.tabs = 2;
@@ -68,7 +68,7 @@ fn a_session_has_no_more_tabs_than_it_may() {
 fn a_page_that_closes_its_own_tab_gives_its_place_back() {
     let server = Server::start();
     server.page("/", "<title>one</title><button onclick=\"window.open('/other')\">Open</button>");
-    server.page("/other", "<title>other</title><button onclick='close()'>Leave</button>");
+    server.page("/other", "<title>other</title><button onclick='window.close()'>Leave</button>");
     let house = House::with_files();
     let mut config = config(&house, &[&server]);
     config.browser.tabs = 2;

@@ -13,11 +13,14 @@ use std::sync::Arc;
 fn nothing_that_grants_is_reached_from_a_program() {
     let house = House::with_files();
     std::fs::copy(binary(), house.path("workspace/h")).unwrap();
+    let made = std::process::Command::new("git").args(["init", "-q"]).current_dir(house.path("workspace")).status();
+    assert!(made.unwrap().success());
+    let settings = house.read(".git/config");
     let mut config = house.config();
     config.state_dir = house.path("workspace/.state");
-    // One runtime parks a call, as nobody answers it; in the other a person lets every program run.
+    // One runtime parks a call, as nobody is there; in the other a person lets every program run.
     config.approval.park_wait_seconds = 0;
-    let silent = house.start_with(config.clone(), Some(Arc::new(Channel::new(Person::Silent)) as Arc<dyn Approver>));
+    let silent = house.start_with(config.clone(), Some(Arc::new(Channel::new(Person::Nobody)) as Arc<dyn Approver>));
     let write = || call("file_write", json!({ "path": "n.txt", "mode": "create", "content": "x" })).role("guest");
     block_on(async {
         let parked = silent.call(write()).await.envelope;
@@ -54,7 +57,8 @@ fn nothing_that_grants_is_reached_from_a_program() {
             "python3 -c \"open('.state/journal.db','ab').write(b'x')\"",
             "mount --bind /tmp .state",
             "unshare -r sh -c 'umount .state'",
-            "git init -q .; cp h .git/hooks/post-index-change; echo ran > .git/hooks/x",
+            "cp h .git/hooks/post-index-change; mkdir .git/hooks; cp h .git/hooks/post-index-change",
+            "echo '[core] hooksPath = /workspace' >> .git/config",
             "rm -f /.hermes-sandbox",
         ];
         house.write("try.sh", tries.join("\n"));
@@ -73,5 +77,6 @@ fn nothing_that_grants_is_reached_from_a_program() {
     for path in ["moved", "copied/journal.db", ".git/hooks/post-index-change"] {
         assert!(!house.path("workspace").join(path).exists(), "{path} is there");
     }
+    assert_eq!(house.read(".git/config"), settings);
     assert_eq!(std::fs::read(house.path("workspace/stolen")).unwrap_or_default(), b"");
 }

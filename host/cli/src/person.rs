@@ -30,13 +30,13 @@ impl Person {
     /// # Errors
     /// If a token is shown and does not count.
     pub(crate) fn present(arguments: &Arguments) -> Result<Option<Person>, Failure> {
+        let folders = Folders::of_this_user()?;
         let text = match &arguments.operator_token_file {
             Some(file) => Some(from_file(file)?),
             None => std::env::var(VARIABLE).ok(),
         };
         let Some(text) = text else { return Ok(Terminal::open().map(Person::AtTerminal)) };
-        let state = Folders::of_this_user()?.state;
-        match token::operator(&state, &Digest::of(text.trim().as_bytes()))? {
+        match token::operator(&folders.state, &Digest::of(text.trim().as_bytes()))? {
             Some(operator) => Ok(Some(Person::Operator(operator.name))),
             None => Err(Failure::denied(
                 "the operator's token is none that counts; `hermes-dispatch token list` shows which do",

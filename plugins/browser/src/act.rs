@@ -53,13 +53,14 @@ pub(crate) fn click(args: &Click, time: &Time) -> Result<Output, Error> {
     let before = begin(tab)?;
     let (_, point) = element::reach(tab, &args.reference)?;
     let times = if args.double { 2 } else { 1 };
-    browser::click(tab, point, times).map_err(sent)?;
+    sent_to(tab, browser::click(tab, point, times))?;
     done(tab, before, json!({}), time)
 }
 
 /// Puts the focus on an element and chooses what is to be replaced, or the end of what is there.
 const FOCUS: &str = "function (append) {
   const target = this.nodeType === 1 ? this : this.parentElement;
+  if (!target) return 'it is the page itself';
   target.focus();
   const editable = 'value' in target || target.isContentEditable;
   if (!editable) return 'it takes no text';
@@ -160,12 +161,12 @@ pub(crate) fn press(args: &Press, time: &Time) -> Result<Output, Error> {
         let reference = element::find(tab, text)?;
         element::ask(tab, reference, "function () { this.focus?.(); }", &json!([]))?;
     }
-    browser::press(tab, &key).map_err(sent)?;
+    sent_to(tab, browser::press(tab, &key))?;
     done(tab, before, json!({}), time)
 }
 
 fn press_key(tab: u32, name: &str) -> Result<(), Error> {
-    browser::press(tab, &known(name)?).map_err(sent)
+    sent_to(tab, browser::press(tab, &known(name)?))
 }
 
 fn known(name: &str) -> Result<Key, Error> {
@@ -188,16 +189,33 @@ fn begin(tab: u32) -> Result<u32, Error> {
     browser::state(tab).map(|state| state.page).map_err(failure::of)
 }
 
-fn done(tab: u32, before: u32, mut facts: Value, time: &Time) -> Result<Output, Error> {
-    // A press may have closed its own tab.
-    let is_open = browser::tabs().map_err(failure::of)?.iter().any(|open| open.id == tab);
-    if !is_open {
-        return Ok(Output {
+/// What a press leads to, and what became of the page. A press may close its own tab, at any moment from now on.
+fn done(tab: u32, before: u32, facts: Value, time: &Time) -> Result<Output, Error> {
+    let told = became(tab, before, facts, time);
+    let broke_off = |error: &Error| error.reason.as_deref().is_some_and(|reason| reason.ends_with("crashed"));
+    match told.as_ref().is_err_and(|error| !broke_off(error)) && !is_open(tab)? {
+        true => Ok(Output {
             data: Some(json!({ "tab": tab, "closed": true }).to_string()),
             content: Vec::new(),
             metadata: None,
-        });
+        }),
+        false => told,
     }
+}
+
+fn is_open(tab: u32) -> Result<bool, Error> {
+    Ok(browser::tabs().map_err(failure::of)?.iter().any(|open| open.id == tab))
+}
+
+/// How something done went: a tab that is gone by the time of the answer was there when it was done.
+fn sent_to(tab: u32, answer: Result<(), browser::Failure>) -> Result<(), Error> {
+    match answer {
+        Err(problem) if problem.reason != browser::Reason::Crashed && !is_open(tab)? => Ok(()),
+        answer => answer.map_err(sent),
+    }
+}
+
+fn became(tab: u32, before: u32, mut facts: Value, time: &Time) -> Result<Output, Error> {
     let settled = settle::reaction(tab, time)?;
     let mut news = News::of(tab)?;
     while news.is_downloading() && !time.is_over() {

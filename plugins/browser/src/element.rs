@@ -107,6 +107,7 @@ const OBSTACLE: &str = "function () {
   if (!this.isConnected) return 'it is not on the page any more';
   if (this.disabled || this.getAttribute?.('aria-disabled') === 'true') return 'it is disabled';
   const target = this.nodeType === 1 ? this : this.parentElement;
+  if (!target) return 'it is the page itself';
   const box = target.getBoundingClientRect();
   if (box.width < 1 || box.height < 1) return '';
   const x = box.left + box.width / 2, y = box.top + box.height / 2;
