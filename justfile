@@ -61,6 +61,7 @@ conformance: setup-host setup-conformance setup-languages plugins
     # Without features the library is compiled apart, which takes some minutes the first time.
     cp Cargo.lock tests/conformance/outside/Cargo.lock
     CARGO_TARGET_DIR='{{ cache }}/outside' cargo check --manifest-path tests/conformance/outside/Cargo.toml
+    python3 tests/conformance/hostile.py "$command"
     PATH="$node:$PATH" python3 tests/conformance/languages.py "$command" '{{ cache }}/conformance/python' \
         '{{ cache }}/conformance/languages/node_modules'
 
