@@ -51,6 +51,7 @@ mod risk_model;
 mod scenario;
 mod secrets;
 mod servers;
+mod spans;
 mod testkit;
 mod tidy;
 mod trajectory;

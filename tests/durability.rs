@@ -26,10 +26,8 @@ fn guests(house: &House) {
     Guest { name: "hang".into(), effect: "write".into(), limits, manifest, ..Guest::that(hang) }.put(house);
 }
 
-#[test]
-fn no_answer_that_was_durable_is_lost_when_the_process_is_killed() {
-    let house = House::empty();
-    guests(&house);
+/// Runs calls in another process, kills it, and gives the ids of those that were answered as durable.
+fn killed(house: &House) -> Vec<String> {
     let mut child =
         child::command("durability::calls_until_it_is_killed", house.root()).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
@@ -39,6 +37,49 @@ fn no_answer_that_was_durable_is_lost_when_the_process_is_killed() {
     answered.extend(lines.filter_map(acknowledged));
     assert!(!child.wait().unwrap().success());
     assert!(answered.len() >= ANSWERS, "only {} answers", answered.len());
+    answered
+}
+
+/// The power goes while the last record is written: half of it is on disk.
+#[test]
+fn a_torn_last_record_is_repaired_and_said() {
+    use std::io::{Seek, SeekFrom, Write};
+    let house = House::empty();
+    guests(&house);
+    let answered = killed(&house);
+    let (state_dir, log) = (house.path("state"), house.path("state/journal.db-wal"));
+    let bytes = std::fs::read(&log).unwrap();
+    let (salts, frame) = (&bytes[16..24], 24 + usize::from(bytes[10]) * 256 + usize::from(bytes[11]));
+    // The end of this round of the log; after it there may be what an earlier round left.
+    let mut end = 32;
+    while bytes.get(end + 8..end + 16) == Some(salts) {
+        end += frame;
+    }
+    // The head of a frame that belongs to this round, and a part of what should follow it.
+    let torn = [&1_u32.to_be_bytes()[..], &9_u32.to_be_bytes(), salts, &[7; 1500]].concat();
+    let mut file = std::fs::OpenOptions::new().write(true).open(&log).unwrap();
+    file.seek(SeekFrom::Start(end as u64)).unwrap();
+    file.write_all(&torn).unwrap();
+
+    let runtime = house.start(house.config());
+    assert!(block_on(runtime.flush()));
+    let verification = records::verified(&state_dir);
+    let [repaired] = verification.repaired[..] else { panic!("{:?}", verification.repaired) };
+    assert!(repaired.bytes >= torn.len() as u64, "{repaired:?}");
+    for call_id in &answered {
+        assert_eq!(records::of_call(&state_dir, call_id).1.code, Some(200));
+    }
+    drop(runtime);
+    // Said once: what was repaired is whole.
+    drop(house.start(house.config()));
+    assert_eq!(records::verified(&state_dir).repaired, [repaired]);
+}
+
+#[test]
+fn no_answer_that_was_durable_is_lost_when_the_process_is_killed() {
+    let house = House::empty();
+    guests(&house);
+    let answered = killed(&house);
 
     let state_dir = house.path("state");
     for call_id in &answered {
@@ -150,4 +191,80 @@ fn nothing_with_an_effect_runs_while_the_journal_cannot_be_written() {
         assert_eq!(outcome.code, Some(200));
         assert_eq!(records::verified(&house.path("state")).unknown, Vec::<String>::new());
     });
+}
+
+/// A file system of its own, as only root can have one. Gone with the test.
+struct Disk(std::path::PathBuf);
+
+impl Disk {
+    fn mount(at: std::path::PathBuf, size: &str) -> Option<Disk> {
+        std::fs::create_dir_all(&at).unwrap();
+        let mount = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size},mode=0700"), "tmpfs"])
+            .arg(&at)
+            .stderr(Stdio::null())
+            .status();
+        mount.is_ok_and(|status| status.success()).then_some(Disk(at))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// Fills the disk of the journal to the last byte while calls run, and makes room again.
+#[test]
+fn on_a_full_disk_nothing_with_an_effect_runs_until_there_is_room() {
+    use std::io::Write;
+    let house = House::empty();
+    guests(&house);
+    Guest::default().put(&house);
+    let Some(disk) = Disk::mount(house.path("state"), "12m") else {
+        eprintln!("not run: only root can mount the small disk that this needs");
+        return;
+    };
+    let runtime = house.start(house.config());
+    let filler = house.path("state/filler");
+    block_on(async {
+        let ask = async |tool: &str, args: serde_json::Value| runtime.call(call(tool, args)).await.envelope;
+        assert_eq!(ask("effect", json!({})).await.metadata.durability, Some(Durability::Durable));
+        let fill = || {
+            let mut file = std::fs::OpenOptions::new().append(true).create(true).open(&filler).unwrap();
+            for size in [1 << 16, 1 << 12, 1] {
+                while file.write_all(&vec![0; size]).is_ok() {}
+            }
+        };
+        // Room for a part of what is written: the disk is full in the middle of a transaction.
+        fill();
+        let length = std::fs::metadata(&filler).unwrap().len();
+        std::fs::File::options().write(true).open(&filler).unwrap().set_len(length - (256 << 10)).unwrap();
+        let refused = ask("effect", json!({ "text": "x".repeat(1 << 20) })).await;
+        let error = refused.error.unwrap();
+        assert_eq!((error.code, error.kind.name(), error.retryable), (503, "audit_unavailable", true));
+        assert!(error.message.contains("journal cannot be written") && error.hint.is_some(), "{error:?}");
+        assert_eq!(refused.metadata.attempts, 0, "it did not run");
+        fill();
+        let mut read = Vec::new();
+        for _ in 0..20 {
+            let refused = ask("effect", json!({})).await;
+            assert_eq!((refused.code(), refused.metadata.attempts), (503, 0), "{refused:#?}");
+            let answer = ask("probe", json!({ "n": 1 })).await;
+            assert_eq!(answer.code(), 200, "what only reads goes on");
+            read.push(answer.metadata.call_id);
+        }
+        assert!(!runtime.flush().await, "the journal says that it cannot be written");
+        std::fs::remove_file(&filler).unwrap();
+        // The writer tries again by itself, without a restart.
+        while !runtime.flush().await {}
+        let answer = ask("effect", json!({})).await;
+        assert_eq!(answer.metadata.durability, Some(Durability::Durable), "{answer:#?}");
+        for call_id in &read {
+            assert_eq!(records::of_call(&house.path("state"), call_id).1.code, Some(200));
+        }
+        assert_eq!(records::verified(&house.path("state")).unknown, Vec::<String>::new());
+    });
+    drop(runtime);
+    drop(disk);
 }

@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex};
 const SECRET: &str = "s3cr3t-Wert-4711";
 
 /// A server that keeps what it was sent.
-struct Server {
-    port: u16,
+pub(crate) struct Server {
+    pub(crate) port: u16,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     /// Answers every request by what a function makes of its head.
-    fn start(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> Server {
+    pub(crate) fn start(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (port, heads) = (listener.local_addr().unwrap().port(), Arc::<Mutex<Vec<String>>>::default());
         let kept = heads.clone();
@@ -34,11 +34,11 @@ impl Server {
         Server { port, heads }
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    fn heads(&self) -> Vec<String> {
+    pub(crate) fn heads(&self) -> Vec<String> {
         self.heads.lock().unwrap().clone()
     }
 }
@@ -54,16 +54,16 @@ fn head(stream: &TcpStream) -> String {
     head + &String::from_utf8_lossy(&body)
 }
 
-fn ok(type_: &str, body: &str) -> Vec<u8> {
+pub(crate) fn ok(type_: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\ncontent-type: {type_}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-fn config(house: &House, text: &str) -> Config {
+pub(crate) fn config(house: &House, text: &str) -> Config {
     let origin = Origin::User(house.path("hermes.toml"));
     Config::load(house.config(), &[Source { origin, text: text.into(), trusted: true }]).unwrap().config
 }
 
-fn grant(port: u16) -> String {
+pub(crate) fn grant(port: u16) -> String {
     format!("[[http.grants]]\norigin = 'http://127.0.0.1:{port}'\nprivate = true\n")
 }
 

@@ -1,13 +1,16 @@
 //! Does a recorded call go the same way again, with nothing real behind it? One call of each kind of component, what is
 //! too much or too secret to be recorded, and a component that is another one now.
 
+use crate::outbound::{self, Server};
 use crate::support::block_on;
 use crate::support::guest::Guest;
 use crate::support::house::{House, call};
+use crate::support::people::{Channel, Person};
 use crate::support::records;
 use hermes_runtime::replaying::Replayed;
 use hermes_runtime::{Envelope, Runtime};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 fn run(runtime: &Runtime, tool: &str, args: Value) -> Envelope {
     let envelope = block_on(runtime.call(call(tool, args))).envelope;
@@ -53,6 +56,104 @@ fn a_call_of_each_adapter_goes_the_same_way_again() {
     assert_eq!(same(&runtime, &query), 0);
     assert_eq!(std::fs::read_dir(house.path("workspace")).unwrap().count(), 0, "a replay writes nothing");
     records::verified(&runtime.config().state_dir);
+}
+
+/// An answer with a body in pieces, one that is an error, a body that is sent, and a host that is not there.
+#[test]
+fn what_was_answered_over_http_is_answered_again_and_nothing_is_sent() {
+    let server = Server::start(|head| match head.starts_with("GET /none") {
+        true => b"HTTP/1.1 404 Not Found\r\ncontent-length: 4\r\n\r\nnone".to_vec(),
+        false => outbound::ok("application/json", &json!({ "rows": vec!["a row"; 9000] }).to_string()),
+    });
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let house = House::with_files();
+    let settings = format!("{}{}", outbound::grant(server.port), outbound::grant(gone));
+    let mut config = outbound::config(&house, &settings);
+    config.result.record_bytes = Some(1 << 20);
+    let runtime = house.start_with(config, Some(Arc::new(Channel::new(Person::Yes))));
+    let body = json!({ "n": "a body of some length ".repeat(4000) });
+    let calls = [
+        ("http_get", json!({ "url": server.url("/a") }), 200),
+        ("http_get", json!({ "url": server.url("/none") }), 502),
+        ("http_send", json!({ "url": server.url("/a"), "method": "PUT", "json": body }), 200),
+        ("http_get", json!({ "url": format!("http://127.0.0.1:{gone}/") }), 502),
+    ];
+    let made: Vec<(String, u16)> = calls
+        .into_iter()
+        .map(|(tool, args, _)| run(&runtime, tool, args))
+        .map(|envelope| (envelope.metadata.call_id.clone(), envelope.code()))
+        .collect();
+    let asked = server.heads().len();
+    assert_eq!(asked, 3);
+    for (id, code) in &made {
+        assert_eq!(same(&runtime, id), 1, "one request of a call that ended with {code}");
+    }
+    assert_eq!(server.heads().len(), asked, "a replay sends nothing");
+    assert_eq!(made.iter().map(|(_, code)| *code).collect::<Vec<_>>(), [200, 502, 200, 502]);
+}
+
+/// The recorded arguments are changed, so that the component sends something else than it did.
+#[test]
+fn the_first_request_that_differs_is_named() {
+    let server = Server::start(|_| outbound::ok("text/plain", "an answer"));
+    let house = House::with_files();
+    let config = outbound::config(&house, &outbound::grant(server.port));
+    let runtime = house.start_with(config, Some(Arc::new(Channel::new(Person::Yes))));
+    let get = ran(&runtime, "http_get", json!({ "url": server.url("/one") }));
+    let put = json!({ "url": server.url("/put"), "method": "PUT", "text": "a body with one in it" });
+    let put = ran(&runtime, "http_send", put);
+    let other = ran(&runtime, "http_get", json!({ "url": server.url("/one"), "headers": { "x-other": "one" } }));
+    let journal = rusqlite::Connection::open(house.path("state/journal.db")).unwrap();
+    let check = |id: &str, differs: &str| {
+        let of_call = "seq = (SELECT seq FROM records WHERE call_id = ?1 AND kind = 'outcome')";
+        let tape: Vec<u8> =
+            journal.query_row(&format!("SELECT tape FROM tapes WHERE {of_call}"), [id], |row| row.get(0)).unwrap();
+        let at = tape.windows(3).position(|part| part == b"one").unwrap();
+        let changed = [&tape[..at], b"two", &tape[at + 3..]].concat();
+        journal.execute(&format!("UPDATE tapes SET tape = ?2 WHERE {of_call}"), (id, changed)).unwrap();
+        let rerun = replay(&runtime, id).rerun.unwrap();
+        let expect = format!("request 1: {differs}").replace("HOST", &format!("127.0.0.1:{}", server.port));
+        assert_eq!(rerun.divergence, Some(expect));
+    };
+    check(&get, "the URL or the headers of `http GET HOST` are others");
+    check(&other, "the URL or the headers of `http GET HOST` are others");
+    check(&put, "its body is another one");
+    assert_eq!(server.heads().len(), 3, "a replay sends nothing");
+}
+
+/// The same in a real browser: what it showed is shown again, and no browser is asked.
+#[test]
+fn a_call_of_the_browser_goes_the_same_way_again() {
+    use crate::support::{block_on_within, server};
+    use hermes_runtime::address::HostPattern;
+    let server = server::Server::start();
+    server.page("/", "<title>Start</title><h1>Welcome</h1><a href='/next'>Next page</a>");
+    let house = House::with_files();
+    let mut config = house.config();
+    config.browser.private_hosts.push(HostPattern::parse(&server.host()).unwrap());
+    let runtime = house.start(config);
+    let situation = hermes_runtime::call::Situation {
+        workflow: Some("browse".into()),
+        mode: hermes_runtime::call::Mode::Workflow,
+        purpose: Some("test".into()),
+        ..Default::default()
+    };
+    let situation = Arc::new(situation);
+    let ids = block_on_within(std::time::Duration::from_secs(180), async {
+        let mut ids = Vec::new();
+        for (tool, args) in [("browser_navigate", json!({ "url": server.url("/") })), ("browser_snapshot", json!({}))] {
+            let envelope = runtime.call(call(tool, args).situation(situation.clone())).await.envelope;
+            assert_eq!(envelope.code(), 200, "{tool}: {:#?}", envelope.error);
+            ids.push(envelope.metadata.call_id);
+        }
+        assert!(runtime.flush().await);
+        ids
+    });
+    let asked = server.asked().len();
+    for id in &ids {
+        assert!(same(&runtime, id) > 0, "it crossed a border");
+    }
+    assert_eq!(server.asked().len(), asked, "no page is loaded again");
 }
 
 /// Two runs see other times and other numbers; a replay sees those of its run.
@@ -108,4 +209,35 @@ fn what_is_too_much_or_secret_is_not_kept_and_says_so() {
     let wal = std::fs::read(house.path("state/journal.db-wal")).unwrap_or_default();
     let holds = |bytes: &[u8]| bytes.windows(20).any(|part| part == b"ghp_0123456789abcdef");
     assert!(!holds(&database) && !holds(&wal), "no secret is on disk");
+}
+
+/// Calls of many kinds with other arguments each: none of them goes another way.
+#[test]
+fn of_a_thousand_calls_none_goes_another_way() {
+    let house = House::with_files();
+    for number in 0..20 {
+        house.write(&format!("{number}.txt"), format!("line {number}\nand another one\n").repeat(number + 1));
+    }
+    let runtime = house.start(house.config());
+    let args = |number: usize| match number % 4 {
+        0 => ("file_read", json!({ "path": format!("/workspace/{}.txt", number % 23), "offset": number % 7 + 1 })),
+        1 => ("file_search", json!({ "query": format!("line {}", number % 20) })),
+        2 => ("file_list", json!({ "path": "/workspace" })),
+        _ => ("json_query", json!({ "data": [{ "n": number }, { "n": number / 2 }] })),
+    };
+    let made = block_on(async {
+        let mut made = Vec::new();
+        for number in 0..1000 {
+            let (tool, args) = args(number);
+            made.push(runtime.call(call(tool, args)).await.envelope.metadata.call_id);
+        }
+        assert!(runtime.flush().await);
+        made
+    });
+    block_on(async {
+        for id in &made {
+            let replayed = runtime.replay(id).await.unwrap();
+            assert!(replayed.is_same(), "{replayed:#?}");
+        }
+    });
 }

@@ -31,6 +31,7 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("sandbox/install.rs", "keeps compiled components"),
     ("sandbox/helper.rs", "looks which program this is"),
     ("journal.rs", "the records"),
+    ("wal.rs", "looks at what a crash left of the records"),
     ("injection/audit/", "reads the records"),
     ("injection/feedback.rs", "keeps fitted weights"),
     ("injection/recovery.rs", "keeps its tables in the journal's transactions"),

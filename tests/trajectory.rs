@@ -6,10 +6,12 @@ use crate::support::house::{House, call};
 use crate::support::{block_on, records};
 use hermes_runtime::call::Call;
 use hermes_runtime::injection::audit::Reader;
+use hermes_runtime::injection::feedback;
 use hermes_runtime::injection::replay::{Divergence, Replay};
 use hermes_runtime::injection::training;
 use hermes_runtime::record::{Kept, Record};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A session of five calls: three equal ones whose answers differ by their ids, a failure, a refusal.
@@ -73,10 +75,12 @@ fn a_changed_component_is_shown_to_differ() {
 fn a_session_is_exported_with_what_each_call_is_worth_and_as_a_chat() {
     let house = House::empty();
     let calls = session(&house);
-    let steps = training::steps("s-1", &calls);
+    let steps = training::steps("s-1", &calls, &BTreeMap::new());
     let worth = |index: usize, signal: &str| steps[index].reward[signal];
     assert_eq!((steps.len(), steps[4].last, steps[0].code, steps[3].code, steps[4].code), (5, true, 200, 502, 403));
     assert_eq!((worth(0, "success"), worth(3, "success"), worth(4, "denial")), (1.0, -1.0, -1.0));
+    let described = include_str!("../host/runtime/src/injection/trajectory.md");
+    assert!(steps.iter().flat_map(|step| step.reward.keys()).all(|signal| described.contains(&format!("`{signal}`"))));
     assert!(steps.iter().flat_map(|step| step.reward.values()).all(|worth| (-1.0..=1.0).contains(worth)));
     assert_eq!(steps[0].arguments, json!({ "a": 1 }));
     let chat = training::chat("s-1", &calls);
@@ -96,4 +100,39 @@ fn sessions_are_listed_with_what_came_of_them() {
     assert_eq!((found.session.as_str(), found.calls, found.failed, found.refused), ("s-1", 5, 1, 1));
     let memory = Reader::open(&house.path("state")).unwrap().memory("s-1", 10).unwrap();
     assert!(memory[0].changed.is_some() && memory[4].next.as_deref() == Some("do not repeat it; find another way"));
+}
+
+/// An embedding program knows what it did with a result. That is in the figures, in what is fitted, and in rewards.
+#[test]
+fn what_a_program_says_about_a_result_counts() {
+    let house = House::with_files();
+    let lines: String = (0..400).map(|line| format!("line {line} of the log: nothing of note\n")).collect();
+    house.write("log.txt", format!("{lines}the needle is here\n{lines}"));
+    let mut config = house.config();
+    config.result.budget_tokens = Some(300);
+    let runtime = house.start(config);
+    let mut ids = Vec::new();
+    // Each in a session of its own, so that none says anything about the other's use.
+    for session in ["s-0", "s-1"] {
+        let one = Call { session: session.into(), ..call("file_read", json!({ "path": "log.txt", "limit": 801 })) };
+        let envelope = block_on(runtime.call(one)).envelope;
+        assert!(envelope.metadata.truncation.is_some(), "{envelope:#?}");
+        ids.push(envelope.metadata.call_id);
+    }
+    assert!(block_on(runtime.flush()));
+    let state = house.path("state");
+    let (usage, samples) = feedback::gather(&state, 300).unwrap();
+    assert_eq!((usage.cut, usage.reported, samples.len()), (2, 0, 0), "{usage:?}");
+    let used = ["the needle is here".to_owned(), "what is in no result".to_owned()];
+    block_on(runtime.report_outcome(&ids[0], &used, false)).unwrap();
+    block_on(runtime.report_outcome(&ids[0], &used, true)).unwrap();
+    block_on(runtime.report_outcome(&ids[1], &[], false)).unwrap();
+    let (usage, samples) = feedback::gather(&state, 300).unwrap();
+    assert_eq!((usage.reported, usage.reported_right, usage.in_no_result), (2, 1, 1), "{usage:?}");
+    assert_eq!(samples.iter().map(|sample| &sample.needed[..]).collect::<Vec<_>>(), [&used[..1]]);
+    let reader = Reader::open(&state).unwrap();
+    let reports = reader.reports().unwrap();
+    let worth = |session| training::steps(session, &reader.calls(session, 10).unwrap(), &reports)[0].reward["reported"];
+    assert_eq!((worth("s-0"), worth("s-1")), (1.0, -1.0));
+    records::verified(&state);
 }

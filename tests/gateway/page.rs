@@ -304,3 +304,39 @@ fn a_person_with_a_real_browser_signs_in_reads_and_approves() {
     assert_eq!(result["result"]["isError"], false, "{result}");
     assert_eq!(user.workspace(), ["n.txt"]);
 }
+
+#[test]
+fn a_monitor_reads_the_counts_with_an_operators_token_and_nobody_else() {
+    let (user, token) = user();
+    let server = Server::start(&user);
+    let head = server.open();
+    answer(&server.send(&head, call(1, "file_list", "{}").as_bytes()), 1);
+    answer(&server.send(&head, call(2, "made_up", "{}").as_bytes()), 2);
+    let port = server.page.unwrap();
+    let ask = |method: &str, token: &str| {
+        let head = format!("{method} /metrics HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {token}\r\n");
+        http::send(port, &head, b"")
+    };
+    let counts = ask("GET", &token);
+    assert_eq!(counts.status, 200, "{}", counts.body);
+    assert!(counts.head.contains("content-type: text/plain; version=0.0.4"), "{}", counts.head);
+    for line in [
+        "hermes_calls_total{tool=\"file_list\",code=\"200\"} 1",
+        "hermes_calls_total{tool=\"\",code=\"404\"} 1",
+        "hermes_step_seconds_count{step=\"registry\"} 2",
+        "hermes_step_seconds_count{step=\"sandbox\"} 1",
+        "hermes_call_seconds_count 2",
+        "hermes_calls_running 0",
+        "hermes_journal_queue_places 8192",
+        "hermes_journal_failing 0",
+    ] {
+        assert!(counts.body.lines().any(|found| found == line), "no `{line}` in\n{}", counts.body);
+    }
+    assert!(!counts.body.contains("made_up"), "what a caller made up is no label");
+    for wrong in [&server.token, "hermes_operator_0", ""] {
+        assert_eq!(ask("GET", wrong).status, 401, "{wrong}");
+    }
+    assert_eq!(ask("POST", &token).status, 405);
+    let elsewhere = format!("GET /metrics HTTP/1.1\r\nhost: example.org\r\nauthorization: Bearer {token}\r\n");
+    assert_eq!(http::send(port, &elsewhere, b"").status, 403);
+}

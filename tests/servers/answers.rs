@@ -101,3 +101,19 @@ fn progress_of_a_server_is_the_calls() {
         assert_eq!(seen, [(1, "step 1".to_owned()), (2, "step 2".to_owned())]);
     });
 }
+
+/// The server is not asked again: what it said is enough, also where it failed.
+#[test]
+fn a_call_of_a_server_goes_the_same_way_again() {
+    let peers = Peers::start(&[("peer", "", "")]);
+    block_on(async {
+        for (tool, args) in [("peer_echo", json!({ "text": "once" })), ("peer_error_structured", none())] {
+            let made = peers.call(tool, args).await;
+            assert!(peers.runtime.flush().await);
+            let asked = peers.notes("peer", "calls");
+            let replayed = peers.runtime.replay(&made.metadata.call_id).await.unwrap();
+            assert!(replayed.is_same() && replayed.rerun.as_ref().unwrap().crossings > 0, "{tool}: {replayed:#?}");
+            assert_eq!(peers.notes("peer", "calls"), asked, "the server is asked once");
+        }
+    });
+}

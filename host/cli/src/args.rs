@@ -305,6 +305,8 @@ pub(crate) enum StatsCommand {
         #[arg(long)]
         heat: bool,
     },
+    /// Show what of cut results the next calls used; the same as `results stats`
+    Results,
     /// List the mistakes that are made with arguments, the most frequent first
     Arguments {
         /// Only those of one tool

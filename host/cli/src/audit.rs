@@ -4,9 +4,10 @@ use crate::args::{Arguments, AuditCommand, Format};
 use crate::failure::Failure;
 use crate::terminal::printable_lines;
 use crate::{output, setup};
-use hermes_runtime::injection::audit::{self, Entry, Reader, Verification};
-use hermes_runtime::record::Record;
+use hermes_runtime::injection::audit::{self, Entry, EventEntry, Reader, Repaired, Verification};
+use hermes_runtime::record::{Event, Record};
 use hermes_runtime::signed::SignedHead;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// What the process exits with when the chain is broken.
@@ -63,7 +64,12 @@ fn export(reader: &Reader, file: &Path) -> Result<u8, Failure> {
         reader.export(&mut std::io::stdout().lock()).map_err(failed)?;
         return Ok(0);
     }
-    let made = std::fs::File::create_new(file)
+    // What is in the state folder is for its owner alone, and so is a copy of it.
+    let made = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file)
         .map_err(|error| Failure::usage(format!("`{}` cannot be written: {error}", file.display())))?;
     let mut out = std::io::BufWriter::new(made);
     let records = reader.export(&mut out).map_err(failed)?;
@@ -133,12 +139,30 @@ fn show(reader: &Reader, prefix: &str, format: Format) -> Result<u8, Failure> {
             )));
         }
     };
+    if let Some(entry) = reader.event(&call_id)? {
+        show_event(&entry, format);
+        return Ok(0);
+    }
     let entries = reader.show(&call_id)?;
     match format {
         Format::Json | Format::Ndjson => output::document(&entries, format),
         Format::Text => entries.iter().for_each(show_text),
     }
     Ok(0)
+}
+
+/// What happened beside the calls: a person's decision, a change of a session, a repair.
+fn show_event(entry: &EventEntry, format: Format) {
+    if format != Format::Text {
+        return output::document(entry, format);
+    }
+    let Event { time_ms, what, by, details, .. } = &entry.event;
+    output::line(&format!("record {} · event · {}", entry.seq, entry.hash));
+    output::line(&printable_lines(&format!("{} {what} by {by}", time(*time_ms))));
+    for (name, value) in details.as_object().into_iter().flatten() {
+        let said = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        output::line(&format!("  {name:<10} {}", printable_lines(&said)));
+    }
 }
 
 fn show_text(entry: &Entry) {
@@ -162,6 +186,8 @@ fn show_text(entry: &Entry) {
         ("component", facts.component.map(|digest| digest.to_string())),
         ("risk", (!facts.risk_factors.is_empty()).then(|| facts.risk_factors.join(", "))),
         ("approver", facts.approver.clone()),
+        ("holds", (!facts.sensitivity.is_empty()).then(|| facts.sensitivity.join(", "))),
+        ("replay", facts.not_replayable.as_ref().map(|why| format!("not possible: {why}"))),
         ("error", record.error.as_ref().map(|error| error.message.clone())),
         ("insides", record.insides.clone()),
         ("log", (!facts.log.is_empty()).then(|| format!("\n{}", facts.log.join("\n")))),
@@ -188,6 +214,16 @@ fn show_text(entry: &Entry) {
     }
 }
 
+/// A write that a crash cut off.
+pub(crate) fn said(repaired: &Repaired) -> String {
+    format!(
+        "record {}: an unfinished write of {} bytes was dropped at the start of {}; nobody had been told that it was done",
+        repaired.seq,
+        repaired.bytes,
+        time(repaired.time_ms)
+    )
+}
+
 fn verify(verification: &Verification, format: Format) -> Result<u8, Failure> {
     match format {
         Format::Json | Format::Ndjson => output::document(verification, format),
@@ -203,6 +239,9 @@ fn verify(verification: &Verification, format: Format) -> Result<u8, Failure> {
                     ))
                 }
                 Some((seq, why)) => output::line(&format!("record {seq} is not what was written: {why}")),
+            }
+            for repaired in &verification.repaired {
+                output::line(&said(repaired));
             }
             for call_id in &verification.unknown {
                 output::line(&format!(

@@ -3,7 +3,7 @@
 use crate::args::{Arguments, Format};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use crate::{BUILT_IN, identity, output, setup};
+use crate::{BUILT_IN, audit, identity, output, setup};
 use hermes_runtime::Runtime;
 use hermes_runtime::injection::audit::Reader;
 use serde::Serialize;
@@ -87,7 +87,13 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
     add("compiled components", Verdict::Ok, cache.display().to_string());
     match Reader::open(&state).and_then(|reader| reader.verify()) {
         Ok(found) => match found.broken {
-            None => add("audit chain", Verdict::Ok, format!("{} records, unbroken", found.records)),
+            None => {
+                add("audit chain", Verdict::Ok, format!("{} records, unbroken", found.records));
+                // The last ones are enough: `audit verify` has all.
+                for repaired in found.repaired.iter().rev().take(3) {
+                    add("audit chain", Verdict::Note, audit::said(repaired));
+                }
+            }
             Some((seq, why)) => add("audit chain", Verdict::Fault, format!("record {seq}: {why}")),
         },
         Err(error) => add("audit chain", Verdict::Note, error.to_string()),

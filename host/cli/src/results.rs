@@ -3,7 +3,7 @@
 use crate::args::{Arguments, Format, ResultsCommand};
 use crate::failure::Failure;
 use crate::{output, setup};
-use hermes_runtime::injection::feedback;
+use hermes_runtime::injection::feedback::{self, Usage};
 use hermes_runtime::result::tune::{self, Tuned};
 use serde_json::json;
 use std::path::Path;
@@ -17,7 +17,12 @@ pub(crate) fn run(arguments: &Arguments, command: &ResultsCommand) -> Result<u8,
     match command {
         ResultsCommand::Stats => {
             let (usage, samples) = feedback::gather(&state_dir, BUDGET)?;
-            output::document(&json!({ "usage": usage, "samples": samples.len() }), format);
+            match format {
+                Format::Text => text(&usage, samples.len()),
+                Format::Json | Format::Ndjson => {
+                    output::document(&json!({ "usage": usage, "samples": samples.len() }), format);
+                }
+            }
         }
         ResultsCommand::Tune { dry_run } => fit(&state_dir, *dry_run, format)?,
         ResultsCommand::Undo => match feedback::undo(&state_dir).map_err(unwritten)? {
@@ -26,6 +31,29 @@ pub(crate) fn run(arguments: &Arguments, command: &ResultsCommand) -> Result<u8,
         },
     }
     Ok(0)
+}
+
+fn text(usage: &Usage, samples: usize) {
+    let shown = usage.shown * 100.0;
+    for line in [
+        format!("{} results were cut; {shown:.0} % of them was shown on average", usage.cut),
+        format!("what the next calls asked about was shown {} times,", usage.used_from_shown),
+        format!(
+            "  only in what was left out {} times, and in no result {} times",
+            usage.used_from_left_out, usage.in_no_result
+        ),
+        format!(
+            "{} were read on by their handle, {} calls were made again with the same arguments",
+            usage.read_on, usage.repeats
+        ),
+        format!("{} results were reported on, {} of them as right", usage.reported, usage.reported_right),
+        match samples < tune::LEAST {
+            true => format!("{samples} can be learnt from; `results tune` needs {}", tune::LEAST),
+            false => format!("{samples} can be learnt from: `results tune`"),
+        },
+    ] {
+        output::line(&line);
+    }
 }
 
 fn fit(state_dir: &Path, dry_run: bool, format: Format) -> Result<(), Failure> {

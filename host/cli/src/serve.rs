@@ -49,7 +49,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &ServeArguments) -> Resu
         }
         false => {
             let (listener, address) = listen(&runtime, command.approvals).await?;
-            output::warn(&format!("page for approvals at {scheme}://{address}/"));
+            output::warn(&format!("page for approvals at {scheme}://{address}/, for monitors /metrics"));
             Some(listening(listener))
         }
     };

@@ -1,8 +1,8 @@
 //! What do the records say about the use of tools? Figures as a table with a small chart for people, and as documents.
 
-use crate::args::{Arguments, Format, StatsCommand};
+use crate::args::{Arguments, Format, ResultsCommand, StatsCommand};
 use crate::failure::Failure;
-use crate::{denials, learning, output, setup};
+use crate::{denials, learning, output, results, setup};
 use hermes_runtime::document::{excerpt, printable};
 use hermes_runtime::registry::statistics::{self, By, Use};
 use serde_json::{Map, Value, json};
@@ -24,6 +24,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &StatsCommand) -> Result
         StatsCommand::Tools { heat } => show(arguments, By::Tool, *heat, format),
         StatsCommand::Adapters { heat } => show(arguments, By::Adapter, *heat, format),
         StatsCommand::Denials { tool } => denials::show(&setup::state_dir(arguments)?, tool.as_deref(), format),
+        StatsCommand::Results => results::run(arguments, &ResultsCommand::Stats),
         StatsCommand::Arguments { tool } => {
             let runtime = setup::start(setup::load(arguments)?)?;
             learning::mistakes(&runtime, tool.as_deref(), format).await

@@ -6,12 +6,17 @@ use crate::failure::Failure;
 use crate::terminal::printable_lines;
 use crate::{audit, output, setup};
 use hermes_runtime::injection::audit::Reader;
+use hermes_runtime::injection::feedback::Report;
 use hermes_runtime::injection::memory;
 use hermes_runtime::injection::replay::Replay;
 use hermes_runtime::injection::training;
 use hermes_runtime::injection::trajectory::SessionLine;
 use hermes_runtime::record::{Kept, Record};
 use hermes_runtime::replaying::Replayed;
+use std::collections::BTreeMap;
+
+/// What was said about results from outside.
+type Reports = BTreeMap<String, Report>;
 
 /// Calls of one session that are read at most.
 const MOST: usize = 100_000;
@@ -25,11 +30,11 @@ pub(crate) async fn run(arguments: &Arguments, command: &TrajectoryCommand) -> R
         TrajectoryCommand::List { limit } => list(&reader.sessions(*limit)?, format),
         TrajectoryCommand::Show { session } => {
             let session = find(&reader, session)?;
-            show(&session, &reader.calls(&session, MOST)?, format);
+            show(&session, &reader.calls(&session, MOST)?, &reader.reports()?, format);
         }
         TrajectoryCommand::Export { session, form } => {
             let session = find(&reader, session)?;
-            export(&session, &reader.calls(&session, MOST)?, *form);
+            export(&session, &reader.calls(&session, MOST)?, &reader.reports()?, *form);
         }
         TrajectoryCommand::Replay { session, answers: true, calls } => {
             let session = find(&reader, session)?;
@@ -77,9 +82,9 @@ fn list(sessions: &[SessionLine], format: Format) {
     }
 }
 
-fn show(session: &str, calls: &[(Record, Option<Kept>)], format: Format) {
+fn show(session: &str, calls: &[(Record, Option<Kept>)], reports: &Reports, format: Format) {
     if format != Format::Text {
-        return output::document(&training::steps(session, calls), format);
+        return output::document(&training::steps(session, calls, reports), format);
     }
     let mut task = None;
     for (index, (record, kept)) in calls.iter().enumerate() {
@@ -120,10 +125,10 @@ fn show(session: &str, calls: &[(Record, Option<Kept>)], format: Format) {
     }
 }
 
-fn export(session: &str, calls: &[(Record, Option<Kept>)], form: ExportForm) {
+fn export(session: &str, calls: &[(Record, Option<Kept>)], reports: &Reports, form: ExportForm) {
     match form {
         ExportForm::Rl => {
-            training::steps(session, calls).iter().for_each(|step| output::document(step, Format::Ndjson));
+            training::steps(session, calls, reports).iter().for_each(|step| output::document(step, Format::Ndjson));
         }
         ExportForm::Chat => output::document(&training::chat(session, calls), Format::Ndjson),
     }

@@ -1,6 +1,7 @@
 //! How does a person decide with a browser? One plain page, on a listener and with a credential of its own: what waits,
 //! each request whole, and a form for yes and no. It works without script, and nothing an agent holds gets in. Must not
-//! know how a call is made: it reads and writes the table of questions, and the call that waits goes on by itself.
+//! know how a call is made: it reads and writes the table of questions, and the call that waits goes on by itself. With the
+//! same credential a monitor reads the counts of this process at `/metrics`.
 //!
 //! Checked before anything else: that the server is not ending (503), `Host` (403), `Origin` (403), then the credential:
 //! an operator's token as `Authorization: Bearer …`, or the cookie that the page gives for it. A form that comes with the
@@ -28,6 +29,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+/// Where a monitor reads the counts of this process.
+const METRICS: &str = "/metrics";
 /// Connections at once. People open few.
 const CONNECTIONS: usize = 64;
 /// How long the last answers may take to be written.
@@ -138,6 +141,9 @@ impl Page {
         if (head.method(), path.as_str()) == (&Method::POST, "/login") {
             return self.login(&head, body).await;
         }
+        if path == METRICS {
+            return self.metrics(&head);
+        }
         let Some(entered) = self.entered(&head) else {
             return Ok(html(StatusCode::UNAUTHORIZED, &view::Login { why: "" }));
         };
@@ -155,6 +161,22 @@ impl Page {
                 Ok(answer)
             }
             _ => Ok(html(StatusCode::NOT_FOUND, &view::Said { title: "Not found", text: "there is no such page" })),
+        }
+    }
+
+    /// What a monitor reads. It says which tools are called and refused, so nobody sees it who may not decide.
+    fn metrics(&self, head: &Request<()>) -> Answered {
+        let Some(_operator) = self.entered(head) else {
+            let mut answer = refuse(StatusCode::UNAUTHORIZED, "an operator's token is needed: Authorization: Bearer …");
+            answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            return Err(answer);
+        };
+        if head.method() != Method::GET {
+            return Err(refuse(StatusCode::METHOD_NOT_ALLOWED, "the counts can only be read"));
+        }
+        match self.runtime.metrics() {
+            Some(counts) => Ok(text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", counts)),
+            None => Err(refuse(StatusCode::NOT_FOUND, "this program was built without metrics")),
         }
     }
 

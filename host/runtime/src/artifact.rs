@@ -28,6 +28,9 @@ pub struct Artifact {
     pub tool: String,
     /// Whether it came from outside.
     pub untrusted: bool,
+    /// Where from outside it came, such as `web`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taint: Vec<String>,
     /// Words about what it holds, such as `personal`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sensitivity: Vec<String>,
@@ -136,7 +139,8 @@ mod tests {
     fn a_handle_is_for_its_caller_in_its_role_alone() {
         let folder = tempfile::tempdir().unwrap();
         let artifacts = Artifacts::beneath(folder.path());
-        let artifact = Artifact { tool: "t".into(), untrusted: true, sensitivity: vec![], data: json!(["a", "b"]) };
+        let artifact =
+            Artifact { tool: "t".into(), untrusted: true, taint: vec![], sensitivity: vec![], data: json!(["a", "b"]) };
         let handle = artifacts.put(&caller("a", "Builder"), &artifact).unwrap();
         assert_eq!(artifacts.get(&caller("a", "Builder"), &handle), Some(artifact));
         assert_eq!(artifacts.get(&caller("b", "Builder"), &handle), None);
@@ -150,7 +154,8 @@ mod tests {
     fn a_file_that_was_changed_is_not_there() {
         let folder = tempfile::tempdir().unwrap();
         let artifacts = Artifacts::beneath(folder.path());
-        let artifact = Artifact { tool: "t".into(), untrusted: false, sensitivity: vec![], data: json!("abc") };
+        let artifact =
+            Artifact { tool: "t".into(), untrusted: false, taint: vec![], sensitivity: vec![], data: json!("abc") };
         let handle = artifacts.put(&caller("a", "r"), &artifact).unwrap();
         let path = artifacts.path(&handle);
         std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("abc", "abd")).unwrap();
@@ -162,7 +167,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let artifacts = Artifacts::beneath(folder.path());
         let put = |text: &str| {
-            let artifact = Artifact { tool: text.into(), untrusted: false, sensitivity: vec![], data: json!(text) };
+            let artifact =
+                Artifact { tool: text.into(), untrusted: false, taint: vec![], sensitivity: vec![], data: json!(text) };
             artifacts.put(&caller("a", "r"), &artifact).unwrap()
         };
         let old = put("old");

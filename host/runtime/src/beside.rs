@@ -5,7 +5,9 @@ use crate::call::Caller;
 use crate::dispatch::{Runtime, StartError};
 use crate::document::Fault;
 use crate::error::{Error, Step};
+use crate::injection::feedback;
 use crate::journal::Journal;
+use crate::measure::Now;
 use crate::permission::target::path::Places;
 use crate::record::Event;
 use crate::registry::discovery::{self, Qualities};
@@ -91,13 +93,14 @@ impl Runtime {
         self.sandbox.listens_on(address);
     }
 
-    /// Takes what an embedding program knows about a result: which of its texts were used, and whether it was right.
+    /// Takes what an embedding program knows about a result: which of its texts were used, and whether it was right. The
+    /// last word about a call counts, in `results stats`, for `results tune`, and as a reward in exported trajectories.
     ///
     /// # Errors
     /// If the journal cannot be written.
     pub async fn report_outcome(&self, call_id: &str, used: &[String], right: bool) -> Result<(), Error> {
         let details = serde_json::json!({ "call_id": call_id, "used": used, "right": right });
-        self.journal.note(Event::now("result.outcome", "embedder", details), Vec::new()).await
+        self.journal.note(Event::now(feedback::REPORTED, "embedder", details), Vec::new()).await
     }
 
     /// The most frequent mistakes with the arguments of one tool, or of all.
@@ -110,6 +113,15 @@ impl Runtime {
     pub async fn argument_templates(&self, tool: &str) -> Result<Vec<learning::Template>, Error> {
         let tool = tool.to_owned();
         self.journal.read(move |tables| learning::templates(tables, &tool)).await
+    }
+
+    /// The counts of this process since it began, in the text format of Prometheus: calls by tool and code, durations of
+    /// each step, denials by layer, queues, results that were cut. For a program that serves them to its monitor; nothing
+    /// without the feature `metrics`.
+    pub fn metrics(&self) -> Option<String> {
+        let (queued, places, failing) = self.journal.queue();
+        let (running, waiting) = self.sandbox.busy();
+        self.measures.text(Now { running, waiting, queued, places, failing })
     }
 
     /// Waits until every record of a finished call is on disk; `false` if one could not be written.

@@ -96,6 +96,11 @@ async fn read_result(runtime: &Runtime, asked: Asked<'_>) -> Result<Value, Error
             if artifact.untrusted {
                 facts["untrusted"] = true.into();
             }
+            for (name, words) in [("taint", artifact.taint), ("sensitivity", artifact.sensitivity)] {
+                if !words.is_empty() {
+                    facts[name] = words.into();
+                }
+            }
             facts
         }),
     });
@@ -112,8 +117,12 @@ async fn remember(runtime: &Runtime, asked: Asked<'_>) -> Result<Value, Error> {
         .journal
         .read(move |connection| trajectory::memory(connection, &session, Some(&caller), last.min(memory::MOST)))
         .await?;
-    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    Ok(json!({ "calls": lines.len(), "lines": lines }))
+    let said: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let mut facts = json!({ "calls": said.len(), "lines": said });
+    if lines.iter().any(|line| line.untrusted) {
+        facts["untrusted"] = true.into();
+    }
+    Ok(facts)
 }
 
 /// Answers a call of a built-in tool, by its place in the table.

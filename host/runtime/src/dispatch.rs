@@ -8,17 +8,17 @@ use crate::built_in::{self, Asked};
 use crate::call::Call;
 use crate::config::Config;
 use crate::document::Faults;
-use crate::envelope::{Metadata, RiskNote};
+use crate::envelope::Metadata;
 use crate::error::{Error, Step};
 use crate::injection::audit::incident;
 use crate::injection::session::Sessions;
 use crate::injection::{self, Ending, Injection, feedback, recovery, trajectory};
 use crate::journal::{Journal, OpenError, Projection, now_ms};
+use crate::measure::Measures;
 use crate::permission::approval::Approver;
 use crate::permission::change::Look;
 use crate::permission::target::path::Places;
 use crate::permission::{self, Authority};
-use crate::record::Facts;
 use crate::registry::limit::{self, Limiter, Limits};
 use crate::registry::running::Backend;
 use crate::registry::statistics;
@@ -37,6 +37,8 @@ use crate::{nesting, unwind, validation};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 /// The only way from an agent to the world. Lifetime: the process, or as long as its embedder wants.
 pub struct Runtime {
@@ -55,6 +57,7 @@ pub struct Runtime {
     pub(crate) masks: Arc<Masks>,
     pub(crate) artifacts: Artifacts,
     pub(crate) sessions: Sessions,
+    pub(crate) measures: Arc<Measures>,
 }
 
 /// What the steps keep beside the records.
@@ -68,6 +71,7 @@ const PROJECTIONS: &[Projection] = &[
     recovery::PROJECTION,
     learning::PROJECTION,
     incident::PROJECTION,
+    feedback::PROJECTION,
 ];
 
 /// Why a runtime could not start. A plugin or manifest that is wrong is no such reason; see [`Toolbox::faults`].
@@ -122,16 +126,28 @@ impl Runtime {
     /// Dropping the future cancels the call, at any await: what runs is ended and the outcome is recorded as cancelled.
     pub async fn call(&self, call: Call) -> Injection {
         let call_id: Arc<str> = ulid::Ulid::generate().to_string().into();
+        let span = tracing::info_span!(
+            target: "hermes::call", "call", call_id = &*call_id, role = &*call.caller.role, tool = Empty, code = Empty
+        );
+        self.called(call, call_id, span.clone()).instrument(span).await
+    }
+
+    async fn called(&self, call: Call, call_id: Arc<str>, span: Span) -> Injection {
         let start = TrailStart {
             call_id: call_id.clone(),
             caller: call.caller.clone(),
             session: call.session.clone(),
             situation: call.situation.clone(),
             parent: call.parent.as_ref().map(|parent| parent.call_id.clone()),
+            span,
+            measures: self.measures.clone(),
         };
         let mut trail = match self.journal.begin(start).await {
             Ok(trail) => trail,
-            Err(error) => return Injection::refused(error, &call_id, &call.tool),
+            Err(error) => {
+                self.measures.refused(error.code);
+                return Injection::refused(error, &call_id, &call.tool);
+            }
         };
         let mut metadata =
             Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
@@ -150,7 +166,7 @@ impl Runtime {
         // What a person or a rule refused above LOW is as durable as what ran.
         durable |= trail.facts.risk_level.as_ref().is_some_and(|level| level != "low") || trail.facts.layer == Some(3);
         metadata.tool = trail.facts.tool.to_string();
-        metadata.risk = risk_note(&trail.facts);
+        metadata.risk = showing::risk_note(&trail.facts);
         self.memory.note(&call, &call_id, &trail.facts, ended.as_ref().err().map(|failed| &failed.error));
         let ending = match ended {
             Ok(data) => Ending { keep: self.keeps(&args, &data), data, error: None, durable },
@@ -171,15 +187,17 @@ impl Runtime {
         durable: &mut bool,
     ) -> Result<Value, Failed> {
         let toolbox = self.toolbox();
-        let found = registry::lookup(&toolbox.registry, &call.tool, &call.caller.role);
-        if found.is_err() {
-            trail.facts.tool = crate::document::excerpt(&call.tool, 200).into();
+        let looks = || registry::lookup(&toolbox.registry, &call.tool, &call.caller.role);
+        let found = trail.enter(Step::Registry).in_scope(looks);
+        match &found {
+            Ok(tool) => showing::describe_tool(tool, trail, metadata),
+            Err(_) => trail.facts.tool = crate::document::excerpt(&call.tool, 200).into(),
         }
         let tool = trail.step(Step::Registry, found)?;
-        describe_tool(tool, trail, metadata);
-        let route = adapter::route(&toolbox.adapters, tool, &self.observed, Instant::now());
+        let routes = || adapter::route(&toolbox.adapters, tool, &self.observed, Instant::now());
+        let route = trail.enter(Step::Adapter).in_scope(routes);
         let Route { adapter, backend, others, note } = trail.step(Step::Adapter, route)?;
-        describe_adapter(adapter, backend, trail, metadata);
+        showing::describe_adapter(adapter, backend, trail, metadata);
         metadata.route = note;
         metadata.untrusted = showing::comes_from_outside(tool, adapter);
         let longest = Duration::from_millis(self.config.ceiling.timeout_ms);
@@ -192,14 +210,21 @@ impl Runtime {
         let call_id = trail.call_id();
         let look = |path: &str| self.sandbox.glance(path);
         let authority = self.authority(&toolbox, &call_id, &look)?;
-        let permitted = permission::permit(call, tool, adapter, &authority, preview, &mut trail.facts).await;
+        let judging = trail.enter(Step::Permission);
+        let permitting = permission::permit(call, tool, adapter, &authority, preview, &mut trail.facts);
+        let permitted = permitting.instrument(judging).await;
         authority.limiter.note(tool, &call.caller.id, permitted.as_ref().err());
         let (mut grant, judged) = trail.step(Step::Permission, permitted)?;
         metadata.repairs = judged.repairs.to_vec();
+        metadata.sensitivity = trail.facts.sensitivity.clone();
+        if trail.facts.from_outside {
+            metadata.taint = showing::from(adapter);
+        }
         session.note_arguments(&judged.canonical);
         trail.args = Some(judged.canonical.clone());
         trail.facts.form = learning::form(tool, &judged);
-        let args = trail.step(Step::Validation, validation::admit(judged, &grant))?;
+        let admitted = trail.enter(Step::Validation).in_scope(|| validation::admit(judged, &grant));
+        let args = trail.step(Step::Validation, admitted)?;
         *durable = grant.durable();
         trail.facts.writes = grant.writable();
         if *durable {
@@ -210,13 +235,20 @@ impl Runtime {
         }
         let own = tool.built_in.map(|place| (place, Asked { call, args: args.value(), toolbox: &toolbox }));
         let mut run = self.run(call, tool, (adapter, backend, others), &metadata.call_id);
+        let running = trail.enter(Step::Sandbox);
         let execution = match own {
-            Some((place, asked)) => sandbox::answer(grant, &args, tool, built_in::answer(place, self, asked)).await,
-            None if adapter.invokes.is_empty() => sandbox::execute(&self.sandbox, grant, args, run, trail).await,
+            Some((place, asked)) => {
+                let answering = built_in::answer(place, self, asked);
+                sandbox::answer(grant, &args, tool, answering).instrument(running).await
+            }
+            None if adapter.invokes.is_empty() => {
+                sandbox::execute(&self.sandbox, grant, args, run, trail).instrument(running).await
+            }
             None => {
                 let (invoker, requests) = nesting::invoker(self.sandbox.around(call, &call_id, tool, adapter, trail));
                 run.invoker = Some(invoker);
-                self.alongside(call, requests, sandbox::execute(&self.sandbox, grant, args, run, trail)).await
+                let executing = sandbox::execute(&self.sandbox, grant, args, run, trail);
+                self.alongside(call, requests, executing).instrument(running).await
             }
         };
         self.note_answers(tool, &execution, metadata);
@@ -290,26 +322,6 @@ impl Runtime {
     }
 }
 
-fn describe_tool(tool: &Tool, trail: &mut Trail, metadata: &mut Metadata) {
-    trail.facts.tool = tool.name.clone();
-    trail.facts.version = Some(tool.version.clone());
-    metadata.version = Some(tool.version.to_string());
-}
-
-fn describe_adapter(adapter: &Adapter, backend: &Backend, trail: &mut Trail, metadata: &mut Metadata) {
-    trail.facts.adapter = Some(adapter.name.clone());
-    trail.facts.backend = Some(backend.key.clone());
-    trail.facts.component = Some(adapter.component);
-    metadata.adapter = Some(adapter.name.to_string());
-}
-
-/// What the caller learns of its risk: the level and the reasons, not the points.
-fn risk_note(facts: &Facts) -> Option<RiskNote> {
-    let level = facts.risk_level.as_ref()?.to_string();
-    let reason = |factor: &String| factor.rsplit_once(" +").map_or(factor.as_str(), |(reason, _)| reason).to_owned();
-    Some(RiskNote { level, reasons: facts.risk_factors.iter().map(reason).collect() })
-}
-
 impl Runtime {
     /// Starts a runtime: opens the journal, reads plugins and manifests, makes components ready.
     ///
@@ -375,6 +387,7 @@ impl Runtime {
             masks,
             artifacts,
             sessions: Sessions::new(showing::SESSION_IDLE),
+            measures: Arc::default(),
         })
     }
 }

@@ -72,6 +72,12 @@ pub struct Metadata {
     /// Whether the content came from outside the runtime and may try to instruct the reader.
     #[serde(skip_serializing_if = "is_false", default)]
     pub untrusted: bool,
+    /// Where from outside it came: `web`, `mcp` or `http`. From then on the caller counts as one that has read such things.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub taint: Vec<String>,
+    /// What is known about what it holds, such as `personal` or `production`; `secret` where secrets were masked.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sensitivity: Vec<String>,
     /// How many secrets were masked in it.
     #[serde(skip_serializing_if = "is_none", default)]
     pub masked: usize,
@@ -134,6 +140,17 @@ pub enum Durability {
     Queued,
     /// It could not be written.
     Failed,
+}
+
+impl Durability {
+    /// As it stands in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Durability::Durable => "durable",
+            Durability::Queued => "queued",
+            Durability::Failed => "failed",
+        }
+    }
 }
 
 /// What the caller may know about the risk of its call: the level and why, never how to lower it.

@@ -9,6 +9,7 @@ use crate::key;
 use crate::record::{Event, Masking, Record, RecordKind, Written};
 use crate::signed::{self, SignedHead};
 use crate::trail::{Trail, TrailStart};
+use crate::wal;
 use ed25519_dalek::SigningKey;
 use rusqlite::{Connection, OpenFlags, Savepoint, Transaction, TransactionBehavior};
 use std::borrow::Cow;
@@ -38,6 +39,9 @@ const READERS: usize = 4;
 const STATEMENTS: usize = 128;
 /// Records of one transaction at most, so that no process keeps the others waiting.
 const BATCH: usize = 1024;
+
+/// What the record says that tells of a write which was cut off by a crash.
+pub(crate) const REPAIRED: &str = "journal.repaired";
 
 /// Why the journal could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -179,6 +183,7 @@ impl Journal {
         let unusable = |source| OpenError::Folder { path: folder.to_owned(), source };
         let signing = SigningKey::from_bytes(&key::read_or_make(folder, signed::KEY).map_err(unusable)?);
         let presence = Presence::announce(folder).map_err(unusable)?;
+        let unfinished = if presence.alone { wal::unfinished(&path) } else { None };
         let connection =
             connect(&path, projections).map_err(|source| OpenError::Database { path: path.clone(), source })?;
         let (sender, receiver) = mpsc::channel(QUEUE);
@@ -194,6 +199,16 @@ impl Journal {
                 }
             })
             .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
+        if let Some(bytes) = unfinished {
+            tracing::warn!(
+                bytes,
+                "the last write of an earlier process was cut off and is dropped; nobody was told that it was done"
+            );
+            let event = Event::now(REPAIRED, "runtime", serde_json::json!({ "bytes": bytes }));
+            let write = Write::new(Some(Written::Event(Box::new(event))), Vec::new(), None);
+            // There is room: nothing else was written yet.
+            let _ = sender.try_send(Message::Write(write));
+        }
         Ok(Journal {
             writing: Some(Writing { sender, failing, masking: None }),
             writer: Some(writer),
@@ -257,6 +272,13 @@ impl Journal {
     /// The SQLite file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How many places of the queue are taken, how many there are, and whether the last write failed.
+    pub(crate) fn queue(&self) -> (u64, u64, bool) {
+        let Some(Writing { sender, failing, .. }) = &self.writing else { return (0, 0, true) };
+        let (free, places) = (sender.capacity(), sender.max_capacity());
+        ((places - free) as u64, places as u64, failing.load(Ordering::Relaxed))
     }
 
     /// Begins the trail of a call with a place in the writer's queue, so that its outcome can always be handed over.

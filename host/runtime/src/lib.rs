@@ -31,6 +31,8 @@ pub mod error;
 mod folders;
 mod foresight;
 pub mod journal;
+#[cfg_attr(not(feature = "metrics"), path = "measure_none.rs")]
+mod measure;
 mod nesting;
 pub mod outbound;
 pub mod record;
@@ -46,6 +48,7 @@ pub mod toolbox;
 mod trail;
 mod unwind;
 mod upkeep;
+mod wal;
 
 pub mod registry;
 

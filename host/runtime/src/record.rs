@@ -357,6 +357,9 @@ pub struct Facts {
     /// Whether the caller read something from outside.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub from_outside: bool,
+    /// What is known about what it acts on, as far as that says how to handle the result: `personal`, `production`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sensitivity: Vec<String>,
     /// Digest of a request that was refused, by which its repetition is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refused_key: Option<Digest>,

@@ -6,11 +6,12 @@ use crate::artifact::Artifact;
 use crate::call::{Call, Judged};
 use crate::config::Config;
 use crate::dispatch::{Failed, Runtime, StartError};
-use crate::envelope::Metadata;
+use crate::envelope::{Metadata, RiskNote};
 use crate::error::{Error, Step};
 use crate::injection::session::Session;
 use crate::journal::OpenError;
 use crate::key;
+use crate::record::Facts;
 use crate::registry::Tool;
 use crate::registry::manifest::Effect;
 use crate::registry::running::Backend;
@@ -35,13 +36,51 @@ pub(crate) fn masks(config: &Config) -> Result<Arc<Masks>, StartError> {
     Ok(Arc::new(if config.result.mask == Some(false) { masks.configured_only() } else { masks }))
 }
 
-/// Capabilities whose answers come from outside the machine.
-const OUTSIDE: &[&str] = &["browser", "mcp", "http"];
+/// Capabilities whose answers come from outside the machine, each with the word for that.
+const OUTSIDE: &[(&str, &str)] = &[("browser", "web"), ("http", "http"), ("mcp", "mcp")];
 
 /// Whether what a tool answers comes from outside.
 pub(crate) fn comes_from_outside(tool: &Tool, adapter: &Adapter) -> bool {
-    let reaches_out = OUTSIDE.iter().any(|capability| adapter.capabilities.contains(*capability));
-    tool.effect.open_world || reaches_out
+    tool.effect.open_world || !from(adapter).is_empty()
+}
+
+/// Where from outside the answers of an adapter come.
+pub(crate) fn from(adapter: &Adapter) -> Vec<String> {
+    let has = |(capability, _): &&(&str, &str)| adapter.capabilities.contains(*capability);
+    OUTSIDE.iter().filter(has).map(|(_, word)| (*word).to_owned()).collect()
+}
+
+/// What one of the runtime's own tools says of what it passes on.
+fn passed_on(data: &Value, name: &str) -> impl Iterator<Item = String> {
+    data.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(str::to_owned)
+}
+
+fn add(words: &mut Vec<String>, more: impl IntoIterator<Item = String>) {
+    words.extend(more);
+    words.sort();
+    words.dedup();
+}
+
+/// Notes which tool was meant.
+pub(crate) fn describe_tool(tool: &Tool, trail: &mut Trail, metadata: &mut Metadata) {
+    trail.facts.tool = tool.name.clone();
+    trail.facts.version = Some(tool.version.clone());
+    metadata.version = Some(tool.version.to_string());
+}
+
+/// Notes what runs it.
+pub(crate) fn describe_adapter(adapter: &Adapter, backend: &Backend, trail: &mut Trail, metadata: &mut Metadata) {
+    trail.facts.adapter = Some(adapter.name.clone());
+    trail.facts.backend = Some(backend.key.clone());
+    trail.facts.component = Some(adapter.component);
+    metadata.adapter = Some(adapter.name.to_string());
+}
+
+/// What the caller learns of its risk: the level and the reasons, not the points.
+pub(crate) fn risk_note(facts: &Facts) -> Option<RiskNote> {
+    let level = facts.risk_level.as_ref()?.to_string();
+    let reason = |factor: &String| factor.rsplit_once(" +").map_or(factor.as_str(), |(reason, _)| reason).to_owned();
+    Some(RiskNote { level, reasons: facts.risk_factors.iter().map(reason).collect() })
 }
 
 fn note_shape(shaped: Shaped, metadata: &mut Metadata) -> Value {
@@ -98,12 +137,19 @@ impl Runtime {
         let shaping = Shaping {
             measure: Measure { budget_tokens, texts: &texts, weights: &self.weights },
             masks: &self.masks,
+            is_part: outcome.is_err(),
             untrusted: metadata.untrusted,
             call_id: &call_id,
         };
         match trail.step(Step::Sandbox, outcome) {
             Ok(output) => {
-                let shaped = result::shape(tool, backend, output, shaping);
+                let shaped = trail.enter(Step::Result).in_scope(|| result::shape(tool, backend, output, shaping));
+                if tool.built_in.is_some() {
+                    add(&mut metadata.taint, passed_on(&shaped.data, "taint"));
+                    add(&mut metadata.sensitivity, passed_on(&shaped.data, "sensitivity"));
+                    // What was kept is still from outside when it is read on.
+                    trail.facts.from_outside |= !metadata.taint.is_empty();
+                }
                 trail.step(Step::Result, Ok(())).map_err(|error| Box::new((error, Shaped::default())))?;
                 Ok(shaped)
             }
@@ -131,11 +177,15 @@ impl Runtime {
             }
         };
         metadata.untrusted |= shaped.says_untrusted();
+        if shaped.masks > 0 {
+            add(&mut metadata.sensitivity, ["secret".to_owned()]);
+        }
         if let (Some(whole), Some(truncation)) = (shaped.whole.take(), &mut shaped.truncation) {
             let artifact = Artifact {
                 tool: trail.facts.tool.to_string(),
                 untrusted: metadata.untrusted,
-                sensitivity: Vec::new(),
+                taint: metadata.taint.clone(),
+                sensitivity: metadata.sensitivity.clone(),
                 data: whole,
             };
             match self.artifacts.put(&call.caller, &artifact) {

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Looks at a clock that are recorded of one attempt.
 const TIMES: usize = 4096;
+/// Why nothing of an attempt is kept that did more than is recorded.
+pub(crate) const TOO_MUCH: &str = "more crossed the border of its capabilities than is recorded";
 /// What an entry costs beside its answer, in bytes.
 const ENTRY: usize = 64;
 
@@ -23,6 +25,8 @@ pub struct Cassette {
     pub times: Vec<u64>,
     /// What it asked of its capabilities and was answered.
     pub entries: Vec<Entry>,
+    /// What it sent over HTTP and was answered. Requests run beside each other and beside other crossings.
+    pub requests: Vec<Entry>,
     /// Digest of what it returned.
     pub outcome: Digest,
 }
@@ -132,7 +136,7 @@ impl Tape {
                 recording.entries.push(Entry { name: name.to_owned(), args: recording.asked, answer });
             }
             None => {
-                recording.lost = Some("more crossed the border of its capabilities than is recorded");
+                recording.lost = Some(TOO_MUCH);
                 recording.entries = Vec::new();
             }
         }
@@ -141,10 +145,12 @@ impl Tape {
 }
 
 impl Recording {
-    /// What was recorded.
-    pub(crate) fn entries(self) -> Result<Vec<Entry>, &'static str> {
+    /// What was recorded, if there is room for what was recorded beside it too.
+    pub(crate) fn entries(self, beside: &[Entry]) -> Result<Vec<Entry>, &'static str> {
+        let beside: usize = beside.iter().map(|entry| entry.answer.len() + ENTRY).sum();
         match self.lost {
-            None => Ok(self.entries),
+            None if beside <= self.left => Ok(self.entries),
+            None => Err(TOO_MUCH),
             Some(why) => Err(why),
         }
     }
@@ -253,7 +259,7 @@ pub(crate) mod raw {
 }
 
 /// Bytes among other values.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Raw(#[serde(with = "raw")] pub(crate) Vec<u8>);
 
 /// The same, borrowed.
@@ -276,7 +282,8 @@ impl Recorded {
 
     /// Whether anything of it reads otherwise once it is masked.
     pub(crate) fn holds_secret(&self, masking: &dyn Fn(&str) -> Option<String>) -> bool {
-        let answers = self.cassette.entries.iter().map(|entry| String::from_utf8_lossy(&entry.answer));
+        let entries = self.cassette.entries.iter().chain(&self.cassette.requests);
+        let answers = entries.map(|entry| String::from_utf8_lossy(&entry.answer));
         masking(&self.cassette.asked.args).is_some() || answers.into_iter().any(|answer| masking(&answer).is_some())
     }
 }
@@ -304,7 +311,7 @@ mod tests {
             tape.keep(name, answer).unwrap();
         }
         let Tape::Recording(recording) = tape else { panic!("it records") };
-        recording.entries()
+        recording.entries(&[])
     }
 
     #[test]
@@ -322,7 +329,10 @@ mod tests {
     #[test]
     fn past_its_size_a_recording_is_none() {
         assert!(recorded(&[("a.one", "x", "1")], 10).is_err());
-        assert!(recorded(&[("a.one", "x", "1")], ENTRY + 10).is_ok());
+        let fits = recorded(&[("a.one", "x", "1")], ENTRY + 10).unwrap();
+        let tape = || Recording { entries: Vec::new(), left: ENTRY + 10, asked: Digest::of(b""), lost: None };
+        assert_eq!(tape().entries(&fits), Ok(Vec::new()));
+        assert_eq!(tape().entries(&[fits.clone(), fits].concat()), Err(TOO_MUCH));
     }
 
     #[test]
@@ -336,7 +346,14 @@ mod tests {
             task: Some("a task".into()),
         };
         let entries = recorded(&[("a.one", "x", "1")], 1000).unwrap();
-        let cassette = Cassette { asked, seed: [7; 32], times: vec![1, 2], entries, outcome: Digest::of(b"x") };
+        let cassette = Cassette {
+            asked,
+            seed: [7; 32],
+            times: vec![1, 2],
+            requests: entries.clone(),
+            entries,
+            outcome: Digest::of(b"x"),
+        };
         assert_eq!(Cassette::decode(&cassette.encode().unwrap()), Some(cassette));
     }
 

@@ -5,11 +5,14 @@ use crate::call::{Caller, Situation};
 use crate::envelope::Durability;
 use crate::error::{Error, Kind, Step};
 use crate::journal::{Claim, Message, Writing, now_ms, unavailable, wait_for_disk};
+use crate::measure::Measures;
 use crate::record::{Facts, Kept, Record, RecordKind, StepEntry, Written};
 use crate::tape::Recorded;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
+use tracing::Span;
+use tracing::field::Empty;
 
 /// What is known about a call before the first step.
 #[derive(Clone, Debug)]
@@ -20,6 +23,10 @@ pub(crate) struct TrailStart {
     pub(crate) situation: Arc<Situation>,
     /// The call within which it is made.
     pub(crate) parent: Option<Arc<str>>,
+    /// What a tracing subscriber sees of the call.
+    pub(crate) span: Span,
+    /// What a monitor sees of all calls.
+    pub(crate) measures: Arc<Measures>,
 }
 
 /// The trail that one call leaves. Lifetime: the call. Dropped before its end, it records that the call was
@@ -36,6 +43,8 @@ pub(crate) struct Trail {
     /// What is kept beside the outcome's record.
     pub(crate) kept: Option<Box<Kept>>,
     steps: Vec<StepEntry>,
+    /// The span of the step that runs now.
+    open: Option<(Step, Span)>,
     /// What is needed to run the component again.
     tape: Option<Box<Recorded>>,
 }
@@ -63,12 +72,37 @@ impl Trail {
             kept: None,
             tape: None,
             steps: Vec::with_capacity(7),
+            open: None,
         }
     }
 
     /// The call's id.
     pub(crate) fn call_id(&self) -> Arc<str> {
         self.start.call_id.clone()
+    }
+
+    /// Begins the span of a step, which ends when the step is noted. What the step does runs in it.
+    pub(crate) fn enter(&mut self, step: Step) -> Span {
+        // What a caller made up is no name of a tool.
+        let tool = self.facts.version.is_some().then_some(&*self.facts.tool);
+        let span = span(step, &self.start.call_id, tool);
+        self.open = (!span.is_disabled()).then(|| (step, span.clone()));
+        span
+    }
+
+    /// Ends the span of the step that runs now.
+    fn leave(&mut self, step: Step, verdict: &str, us: u64) {
+        let Some((entered, span)) = self.open.take() else { return };
+        span.record("verdict", verdict);
+        span.record("us", us);
+        if entered == Step::Registry && self.facts.version.is_some() {
+            span.record("tool", &*self.facts.tool);
+            self.start.span.record("tool", &*self.facts.tool);
+        }
+        // Permission asks validation for its preview, and what that says is validation's.
+        if entered != step {
+            span.record("by", step.name());
+        }
     }
 
     /// Notes what a step said, and passes it on.
@@ -116,6 +150,7 @@ impl Trail {
             target: "hermes::step", call_id = %self.start.call_id, step = step.name(), verdict = &*verdict, us,
             "a step has ended"
         );
+        self.leave(step, &verdict, us);
         self.step_began = now;
         self.steps.push(StepEntry { step, verdict, reason, us });
     }
@@ -174,7 +209,10 @@ impl Trail {
         place.send(Message::outcome(record, Some(written)));
         match wait_for_disk(waiting).await {
             Ok(()) => Durability::Durable,
-            Err(_) => Durability::Failed,
+            Err(_) => {
+                self.start.measures.unwritten();
+                Durability::Failed
+            }
         }
     }
 
@@ -199,8 +237,35 @@ impl Trail {
             kept: if last { self.kept.take() } else { None },
             tape: if last { self.tape.take() } else { None },
         };
+        if last {
+            if let Some(code) = record.code {
+                self.start.span.record("code", code);
+            }
+            self.start.measures.note(&record);
+        }
         self.writing.mask(&mut record);
         record
+    }
+}
+
+/// A step's span: which call, which tool, and once it is over what the step said. Never arguments, and nothing a caller
+/// wrote: whoever listens may keep it anywhere.
+fn span(step: Step, call_id: &str, tool: Option<&str>) -> Span {
+    macro_rules! named {
+        ($name:literal) => {
+            tracing::debug_span!(
+                target: "hermes::step", $name, call_id, tool, verdict = Empty, by = Empty, us = Empty
+            )
+        };
+    }
+    match step {
+        Step::Registry => named!("registry"),
+        Step::Adapter => named!("adapter"),
+        Step::Permission => named!("permission"),
+        Step::Validation => named!("validation"),
+        Step::Sandbox => named!("sandbox"),
+        Step::Result => named!("result"),
+        Step::Injection => named!("injection"),
     }
 }
 

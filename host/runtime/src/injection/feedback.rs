@@ -4,9 +4,11 @@
 
 use crate::artifact::Artifacts;
 use crate::injection::audit::{AuditError, Reader};
-use crate::record::{Kept, Record};
+use crate::journal::Projection;
+use crate::record::{Kept, Record, Written};
 use crate::result::relevance::{FEATURES, Feature, Weights};
 use crate::result::tune::{self, Sample};
+use rusqlite::Connection;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -21,6 +23,48 @@ const CALLS: usize = 1000;
 const NEXT: usize = 3;
 /// A shorter text is in every result.
 const SHORTEST: usize = 4;
+
+/// What programs around the runtime have said about results.
+pub(crate) const PROJECTION: Projection = Projection {
+    tables: "CREATE TABLE IF NOT EXISTS reports (call_id TEXT PRIMARY KEY, used TEXT NOT NULL, right INTEGER NOT NULL) STRICT;",
+    apply,
+};
+
+/// What the event says that tells of a result's use.
+pub(crate) const REPORTED: &str = "result.outcome";
+
+fn apply(connection: &Connection, _: i64, written: &Written) -> rusqlite::Result<()> {
+    let Written::Event(event) = written else { return Ok(()) };
+    if *event.what != *REPORTED {
+        return Ok(());
+    }
+    let details = &event.details;
+    let (call_id, right) = (details["call_id"].as_str().unwrap_or_default(), details["right"] == true);
+    // The last word about a call counts.
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO reports (call_id, used, right) VALUES (?1, ?2, ?3)")?
+        .execute((call_id, details["used"].to_string(), right))?;
+    Ok(())
+}
+
+/// What a program around the runtime said about the result of one call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Texts of it that were used.
+    pub used: Vec<String>,
+    /// Whether it was right.
+    pub right: bool,
+}
+
+/// All reports, by the call's id.
+pub(crate) fn reports(connection: &Connection) -> rusqlite::Result<BTreeMap<String, Report>> {
+    let mut statement = connection.prepare("SELECT call_id, used, right FROM reports")?;
+    let report = |row: &rusqlite::Row<'_>| {
+        let used: String = row.get(1)?;
+        Ok((row.get(0)?, Report { used: serde_json::from_str(&used).unwrap_or_default(), right: row.get(2)? }))
+    };
+    statement.query_map((), report)?.collect()
+}
 
 /// What became of the cut results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -39,6 +83,10 @@ pub struct Usage {
     pub read_on: usize,
     /// Calls that were made again with the same arguments.
     pub repeats: usize,
+    /// Results of any size about which a program around the runtime has said what became of them.
+    pub reported: usize,
+    /// Those of them that were right.
+    pub reported_right: usize,
 }
 
 /// What became of the cut results, and the samples that weights can be fitted to.
@@ -46,10 +94,13 @@ pub fn gather(state_dir: &Path, budget_tokens: u32) -> Result<(Usage, Vec<Sample
     let reader = Reader::open(state_dir)?;
     let artifacts = Artifacts::beneath(state_dir);
     let (mut usage, mut samples) = (Usage::default(), Vec::new());
+    let reports = reader.reports()?;
     for session in reader.sessions(SESSIONS)? {
         let calls = reader.calls(&session.session, CALLS)?;
         for (index, (record, kept)) in calls.iter().enumerate() {
-            look(&artifacts, (record, kept.as_ref()), &calls[index + 1..], budget_tokens, &mut usage, &mut samples);
+            let seen =
+                Seen { record, kept: kept.as_ref(), after: &calls[index + 1..], report: reports.get(&*record.call_id) };
+            samples.extend(look(&artifacts, &seen, budget_tokens, &mut usage));
         }
     }
     if usage.cut > 0 {
@@ -58,29 +109,34 @@ pub fn gather(state_dir: &Path, budget_tokens: u32) -> Result<(Usage, Vec<Sample
     Ok((usage, samples))
 }
 
-fn look(
-    artifacts: &Artifacts,
-    (record, kept): (&Record, Option<&Kept>),
-    after: &[(Record, Option<Kept>)],
-    budget_tokens: u32,
-    usage: &mut Usage,
-    samples: &mut Vec<Sample>,
-) {
+/// One call, and what is known about the use of its result.
+struct Seen<'a> {
+    record: &'a Record,
+    kept: Option<&'a Kept>,
+    after: &'a [(Record, Option<Kept>)],
+    report: Option<&'a Report>,
+}
+
+fn look(artifacts: &Artifacts, seen: &Seen<'_>, budget_tokens: u32, usage: &mut Usage) -> Option<Sample> {
+    let Seen { record, kept, after, report } = seen;
     let same = |(next, _): &(Record, Option<Kept>)| {
         next.facts.args_digest.is_some()
             && next.facts.args_digest == record.facts.args_digest
             && next.facts.tool == record.facts.tool
     };
     usage.repeats += usize::from(after.first().is_some_and(same));
-    let Some(shown) = record.facts.shown.as_ref().filter(|shown| shown.handle.is_some()) else { return };
+    usage.reported += usize::from(report.is_some());
+    usage.reported_right += usize::from(report.is_some_and(|report| report.right));
+    let shown = record.facts.shown.as_ref().filter(|shown| shown.handle.is_some())?;
     usage.cut += 1;
     usage.shown += shown.kept as f64 / shown.total.max(1) as f64;
     let handle = shown.handle.as_deref().unwrap_or_default();
     let next: Vec<&Kept> = after.iter().take(NEXT).filter_map(|(_, kept)| kept.as_ref()).collect();
     usage.read_on += usize::from(next.iter().any(|kept| kept.args.contains(handle)));
-    let (Some(kept), Some(whole)) = (kept, artifacts.get(&record.caller, handle)) else { return };
-    let asked: Vec<String> =
-        next.iter().flat_map(|kept| texts(&kept.args)).filter(|text| !text.contains(handle)).collect();
+    let kept = (*kept)?;
+    let whole = artifacts.get(&record.caller, handle)?;
+    let asked = next.iter().flat_map(|kept| texts(&kept.args)).filter(|text| !text.contains(handle));
+    let asked: Vec<String> = asked.chain(report.iter().flat_map(|report| report.used.clone())).collect();
     let mut needed = Vec::new();
     for text in asked {
         let in_whole = tune::contains(&whole.data, &text);
@@ -90,10 +146,8 @@ fn look(
         usage.in_no_result += usize::from(!in_whole && !in_shown);
         needed.extend(in_whole.then_some(text));
     }
-    if !needed.is_empty() {
-        let task = record.situation.task.clone().unwrap_or_else(|| kept.args.to_string());
-        samples.push(Sample { data: whole.data, texts: vec![task], budget_tokens, needed });
-    }
+    let task = record.situation.task.clone().unwrap_or_else(|| kept.args.to_string());
+    (!needed.is_empty()).then(|| Sample { data: whole.data, texts: vec![task], budget_tokens, needed })
 }
 
 /// The texts of arguments that say what was used: paths and words, not content.

@@ -24,6 +24,9 @@ pub struct Line {
     /// What it changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<String>,
+    /// Whether what it says was written outside.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
     /// What to do next, if anything is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -48,6 +51,8 @@ pub fn line(record: &Record) -> Line {
         on: facts.targets.iter().map(|target| crate::document::excerpt(target, 120)).collect(),
         known,
         changed,
+        // What was refused before it ran has said nothing.
+        untrusted: facts.usage.is_some() && shown.is_some_and(|shown| shown.untrusted),
         next: next(record),
     }
 }

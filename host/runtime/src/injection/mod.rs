@@ -2,8 +2,6 @@
 
 pub mod audit;
 pub mod feedback;
-#[cfg(feature = "metrics")]
-mod measure;
 pub mod memory;
 pub mod place;
 pub(crate) mod recovery;
@@ -14,13 +12,14 @@ pub mod training;
 pub mod trajectory;
 
 use crate::envelope::{Durability, Envelope, Metadata};
-use crate::error::Error;
+use crate::error::{Error, Step};
 use crate::record::{Kept, Shown};
 use crate::result::secret::Masks;
 use crate::trail::Trail;
 pub use place::{Answer, Unplaced, into};
 use serde_json::Value;
 use std::sync::Arc;
+use tracing::Instrument;
 
 /// What goes back into the agent's context.
 #[derive(Clone, Debug)]
@@ -63,13 +62,14 @@ pub(crate) async fn inject(mut trail: Trail, mut ending: Ending, mut metadata: M
     }
     metadata.duration_ms = trail.elapsed().as_micros() as f64 / 1000.0;
     let code = ending.error.as_ref().map_or(200, |error| error.code);
-    let durability = trail.finish(code, ending.error.as_ref(), ending.durable).await;
+    let span = trail.enter(Step::Injection);
+    let finishing = trail.finish(code, ending.error.as_ref(), ending.durable).instrument(span.clone());
+    let durability = finishing.await;
+    span.record("verdict", durability.name());
     if durability == Durability::Failed {
         metadata.warnings.push("the outcome could not be written to the journal yet; the runtime keeps trying".into());
     }
     metadata.durability = Some(durability);
-    #[cfg(feature = "metrics")]
-    measure::note(&metadata, code);
     let envelope = match ending.error {
         None => Envelope::ok(ending.data, metadata),
         Some(error) => Envelope::error(error, ending.data, metadata),

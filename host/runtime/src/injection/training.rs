@@ -1,7 +1,8 @@
 //! What can be learnt from a trajectory? Its calls as lines for evaluation and reinforcement learning, and as a chat with
-//! tools for fine-tuning. Pure; the fields of a line are described in `docs` of [`Step`].
+//! tools for fine-tuning. Pure; `trajectory.md` describes the form.
 
 use crate::envelope::Usage;
+use crate::injection::feedback::Report;
 use crate::record::{Kept, Record};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -51,8 +52,8 @@ pub const SCHEMA: &str = "hermes trajectory step 1";
 /// A latency that is worth nothing, in microseconds; a faster call is worth more, a slower one less.
 const USUAL_US: f64 = 1_000_000.0;
 
-/// The lines of a trajectory.
-pub fn steps(session: &str, calls: &[(Record, Option<Kept>)]) -> Vec<Step> {
+/// The lines of a trajectory. `reports` are what programs around the runtime have said about results.
+pub fn steps(session: &str, calls: &[(Record, Option<Kept>)], reports: &BTreeMap<String, Report>) -> Vec<Step> {
     let step = |(index, (record, kept)): (usize, &(Record, Option<Kept>))| Step {
         schema: SCHEMA,
         trajectory: session.to_owned(),
@@ -67,20 +68,21 @@ pub fn steps(session: &str, calls: &[(Record, Option<Kept>)]) -> Vec<Step> {
         observation: kept.as_ref().map_or(Value::Null, |kept| kept.data.clone()),
         code: record.code.unwrap_or(500),
         error: record.error.as_ref().map(|error| error.kind.name().to_owned()),
-        reward: reward(record),
+        reward: reward(record, reports.get(&*record.call_id)),
         resources: record.facts.usage,
     };
     calls.iter().enumerate().map(step).collect()
 }
 
-/// What a call is worth: success, refusals, repairs, what was cut, time and fuel.
-fn reward(record: &Record) -> BTreeMap<&'static str, f64> {
+/// What a call is worth: success, refusals, repairs, what was cut, time and fuel; and whether its result was right, if
+/// anybody has said so.
+fn reward(record: &Record, report: Option<&Report>) -> BTreeMap<&'static str, f64> {
     let code = record.code.unwrap_or(500);
     let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     let shown = record.facts.shown.as_ref();
     let cut = shown.map_or(0.0, |shown| share((shown.total - shown.kept.min(shown.total)) as f64, shown.total as f64));
     let us = record.duration_us as f64;
-    BTreeMap::from([
+    let mut reward = BTreeMap::from([
         ("success", if code == 200 { 1.0 } else { -1.0 }),
         ("denial", if code == 403 { -1.0 } else { 0.0 }),
         ("invalid", if code == 400 { -1.0 } else { 0.0 }),
@@ -88,7 +90,9 @@ fn reward(record: &Record) -> BTreeMap<&'static str, f64> {
         ("truncation", -cut),
         ("latency", (USUAL_US - us) / (USUAL_US + us)),
         ("resources", -record.facts.usage.map_or(0.0, |usage| usage.fuel as f64 / (usage.fuel as f64 + 1e9))),
-    ])
+    ]);
+    reward.extend(report.map(|report| ("reported", if report.right { 1.0 } else { -1.0 })));
+    reward
 }
 
 fn arguments(record: &Record, kept: Option<&Kept>) -> Value {
@@ -120,4 +124,39 @@ pub fn chat(session: &str, calls: &[(Record, Option<Kept>)]) -> Value {
         messages.push(json!({ "role": "tool", "tool_call_id": record.call_id, "content": content }));
     }
     json!({ "session": session, "messages": messages })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The documented form is the one that is written.
+    #[test]
+    fn every_field_and_signal_is_described() {
+        let described = include_str!("trajectory.md");
+        let reward = ["success", "denial", "invalid", "repair", "truncation", "latency", "resources", "reported"];
+        let step = Step {
+            schema: SCHEMA,
+            trajectory: "s".into(),
+            index: 0,
+            last: true,
+            call_id: "c".into(),
+            time_ms: 1,
+            role: "r".into(),
+            task: Some("t".into()),
+            tool: "t".into(),
+            arguments: Value::Null,
+            observation: Value::Null,
+            code: 502,
+            error: Some("e".into()),
+            reward: reward.into_iter().map(|signal| (signal, 0.0)).collect(),
+            resources: Some(Usage::default()),
+        };
+        let step = serde_json::to_value(step).unwrap();
+        let words = step.as_object().unwrap().keys().chain(step["reward"].as_object().unwrap().keys());
+        for word in words {
+            assert!(described.contains(&format!("`{word}`")), "`{word}` is not described");
+        }
+        assert!(described.contains(SCHEMA));
+    }
 }

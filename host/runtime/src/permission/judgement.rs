@@ -11,12 +11,15 @@ use crate::error::{Error, Kind, Step};
 use crate::record::History;
 use crate::registry::Tool;
 use crate::registry::manifest::Effect;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What policies and risk say about a call.
 pub(super) struct Judgement {
     pub(super) effect: Effect,
     pub(super) risk: Risk,
+    /// Words for what it acts on.
+    pub(super) labels: BTreeSet<String>,
     /// Why a person is asked whatever the risk is.
     pub(super) asks: Vec<Arc<str>>,
     /// Statements that hold.
@@ -67,7 +70,7 @@ pub(super) fn judge(
     let asks = asks.map(|statement| statement.reason.clone()).collect();
     let deciding = holds.deciding.iter().map(|index| slice.statements()[*index].clone());
     let holding = deciding.chain(found.iter().map(|statement| (*statement).clone())).collect();
-    Ok(Judgement { effect, risk, asks, holding })
+    Ok(Judgement { effect, risk, labels: subject.labels, asks, holding })
 }
 
 fn policy_error(tool: &Tool, why: &str) -> Error {

@@ -26,6 +26,14 @@ const WORDS: &[&str] = &[
     "secret",
 ];
 
+/// Words that say nothing about how a result has to be handled.
+const HARMLESS: &[&str] = &["workspace", "test", "policy", "unreadable", "public"];
+
+/// The words that a result is marked with.
+pub(super) fn sensitive(labels: &BTreeSet<String>) -> Vec<String> {
+    labels.iter().filter(|label| !HARMLESS.contains(&label.as_str())).cloned().collect()
+}
+
 /// All rules about targets. Lifetime: until they change.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {

@@ -199,7 +199,8 @@ async fn decide(
     let sliced = authority.policies.of_tool(tool);
     facts.policies = Some(sliced.digest);
     let judgement = judge(call, tool, &judged, &targets, history, authority.policies, &sliced)?;
-    let Judgement { effect, risk, asks, .. } = &judgement;
+    let Judgement { effect, risk, asks, labels, .. } = &judgement;
+    facts.sensitivity = labels::sensitive(labels);
     note_risk(facts, risk, &judged);
     authority.limiter.take(tool, &call.caller.id).await?;
     let mut claims = Vec::new();

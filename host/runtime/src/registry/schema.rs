@@ -56,6 +56,8 @@ pub struct OutputSchema {
     pub json: Value,
     /// The same, compiled.
     pub validator: Validator,
+    /// Whether looking for all errors of a wrong value could take for ever.
+    pub(crate) is_explosive: bool,
 }
 
 impl std::fmt::Debug for OutputSchema {
@@ -74,9 +76,9 @@ pub fn compile_output(manifest: &ToolManifest) -> Result<Option<OutputSchema>, P
         None => Ok(None),
         Some(_) if !manifest.outputs.is_empty() => Err(at("`outputs` and `output_schema` exclude each other".into())),
         Some(json) => {
-            cost::weigh(json).map_err(|why| at(format!("the schema cannot be used: {why}")))?;
+            let cost = cost::weigh(json).map_err(|why| at(format!("the schema cannot be used: {why}")))?;
             let validator = validator(json, &manifest.schemas, false).map_err(at)?;
-            Ok(Some(OutputSchema { json: json.clone(), validator }))
+            Ok(Some(OutputSchema { json: json.clone(), validator, is_explosive: cost == cost::Cost::Explosive }))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Step 6 of 7: what of the output does the caller get, in which shape?
 
+mod declared;
 pub mod fence;
 pub mod query;
 pub mod read;
@@ -11,7 +12,6 @@ pub mod tune;
 use crate::document::excerpt;
 use crate::envelope::Truncation;
 use crate::registry::Tool;
-use crate::registry::manifest::{InputType, OutputField};
 use crate::registry::running::Backend;
 use crate::sandbox::{Content, Output};
 use secret::Masks;
@@ -50,6 +50,8 @@ pub struct Shaping<'a> {
     pub measure: Measure<'a>,
     /// What is secret.
     pub masks: &'a Masks,
+    /// Whether it is only what there was before a failure, so that nothing is missed in it.
+    pub is_part: bool,
     /// Whether it came from outside the runtime.
     pub untrusted: bool,
     /// The call's id, which the marks around imitated instructions are made of.
@@ -70,7 +72,9 @@ pub fn shape(tool: &Tool, backend: &Backend, output: Output, shaping: Shaping<'_
     shaped.tool_metadata =
         output.metadata.and_then(|text| object("metadata", &text, &mut shaped.warnings)).unwrap_or_default();
     shaped.data = merge(facts, output.content, &mut shaped.warnings);
-    shaped.warnings.extend(tool.outputs.iter().filter_map(|field| undeclared(field, &shaped.data)));
+    if !shaping.is_part {
+        shaped.warnings.extend(declared::differences(tool, &shaped.data));
+    }
     shaped.masks = masks.value(&mut shaped.data);
     if let Some(Cut { truncation, whole }) = truncate::truncate(&mut shaped.data, measure) {
         shaped.truncation = Some(truncation);
@@ -79,9 +83,20 @@ pub fn shape(tool: &Tool, backend: &Backend, output: Output, shaping: Shaping<'_
     shaped.shape_notes(shaping);
     if shaping.untrusted || shaped.says_untrusted() {
         shaped.fences = fence::fence(&mut shaped.data, shaping.call_id)
-            + shaped.tool_metadata.values_mut().map(|note| fence::fence(note, shaping.call_id)).sum::<usize>();
+            + shaped.tool_metadata.values_mut().map(|note| fence::fence(note, shaping.call_id)).sum::<usize>()
+            + shaped.warnings.iter_mut().map(|warning| fence_text(warning, shaping.call_id)).sum::<usize>();
     }
     shaped
+}
+
+/// A warning names keys of the output, which whoever wrote it chose.
+fn fence_text(text: &mut String, call_id: &str) -> usize {
+    let mut value = Value::String(std::mem::take(text));
+    let fences = fence::fence(&mut value, call_id);
+    if let Value::String(fenced) = value {
+        *text = fenced;
+    }
+    fences
 }
 
 impl Shaped {
@@ -173,21 +188,4 @@ fn parse_or_raw(text: String, warnings: &mut Vec<String>) -> Value {
 fn base64(bytes: &[u8]) -> String {
     use base64::Engine;
     base64::engine::general_purpose::STANDARD.encode(bytes)
-}
-
-/// A warning about a fact that the manifest declares and the output lacks or has in another type.
-fn undeclared(field: &OutputField, data: &Value) -> Option<String> {
-    let name = &field.name;
-    let Some(value) = data.get(name) else {
-        return Some(format!("the output lacks `{name}`, which the tool declares"));
-    };
-    let fits = match field.type_ {
-        InputType::String | InputType::Enum => value.is_string(),
-        InputType::Integer => value.is_i64() || value.is_u64(),
-        InputType::Number => value.is_number(),
-        InputType::Boolean => value.is_boolean(),
-        InputType::Array => value.is_array(),
-        InputType::Object => value.is_object(),
-    };
-    (!fits).then(|| format!("the output's `{name}` is not of the type that the tool declares"))
 }

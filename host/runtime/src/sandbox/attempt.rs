@@ -17,7 +17,7 @@ use crate::call::{Digest, Progress};
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
 use crate::permission::Grant;
-use crate::tape::{Asked, Cassette, Recorded, Tape, Times};
+use crate::tape::{Asked, Cassette, Entry, Recorded, Tape, Times};
 use crate::validation::Args;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,7 +96,7 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
     let (machine, roots) = (sandbox.machine.clone(), sandbox.roots.clone());
     let programs = Programs::new(machine, roots, grant.writable(), grant.network(), told);
     let late = programs.late();
-    let reach = Reach {
+    let mut reach = Reach {
         files: Files::new(sandbox.roots.clone(), grant.writable()),
         http: sandbox.outbound.reach(run.adapter, grant.writable(), bound.at),
         #[cfg(feature = "mcp")]
@@ -105,6 +105,7 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         tabs: sandbox.tabs(run.caller, run.session, told, late.clone()),
         invokes: Invokes::new(run.adapter.invokes.clone(), run.invoker.clone(), told),
     };
+    reach.http.record(sandbox.recorded);
     let seed = run.fixed.map_or_else(|| fixed::seed_of(&sandbox.seeds, run.call_id, number), |fixed| fixed.seed);
     let shown = run.fixed.map_or(Shown::Real(started), |fixed| Shown::Fixed(FixedClock::new(fixed)));
     let clock = Clock { shown, times: Times::default() };
@@ -156,7 +157,7 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         }
         Err(_) => (Err(timed_out()), None, can_send),
     };
-    let tape = recorded(state.http.was_used(), tape, &times, seed, call, raw.or_else(|| ended_by_itself(&outcome)));
+    let tape = recorded(state.http.recorded(), tape, &times, seed, call, raw.or_else(|| ended_by_itself(&outcome)));
     Tried { outcome, partial, usage, log, sent, tape }
 }
 
@@ -179,7 +180,7 @@ pub(super) fn ended_by_itself(outcome: &Result<Output, Error>) -> Option<Vec<u8>
 }
 
 fn recorded(
-    sent_http: bool,
+    requests: Result<Vec<Entry>, &'static str>,
     tape: Tape,
     times: &Times,
     seed: [u8; 32],
@@ -187,16 +188,15 @@ fn recorded(
     returned: Option<Vec<u8>>,
 ) -> Result<Box<Recorded>, &'static str> {
     let returned = returned.ok_or("its time was over, and another day it might not be")?;
-    if sent_http {
-        return Err("what is sent over HTTP is not recorded");
-    }
     let Tape::Recording(recording) = tape else { return Err("it was not recorded") };
     let wit::Call { tool, args, context } = call;
     let wit::Context { call_id, attempt, deadline_ms, task } = context;
     let asked = Asked { tool, args, call_id, attempt, deadline_ms, task };
     // What was returned is digested where nobody waits for it.
     let outcome = Digest::of_parts([]);
-    let cassette = Cassette { asked, seed, times: times.seen()?, entries: recording.entries()?, outcome };
+    let requests = requests?;
+    let entries = recording.entries(&requests)?;
+    let cassette = Cassette { asked, seed, times: times.seen()?, entries, requests, outcome };
     Ok(Box::new(Recorded { cassette, returned }))
 }
 

@@ -325,6 +325,11 @@ impl Sandbox {
         Parent::of(call, id.clone(), limits.fuel, trail.facts.from_outside, until)
     }
 
+    /// How many calls run and how many wait.
+    pub(crate) fn busy(&self) -> (u64, u64) {
+        self.slots.busy()
+    }
+
     /// What a capability has to offer as tools of the adapter that serves it, and what is left out and why.
     pub(crate) fn offered(&self, capability: &str, adapter: &str) -> (Vec<Offer>, Vec<String>) {
         capability::offered(self, capability, adapter)

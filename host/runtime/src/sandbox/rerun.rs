@@ -36,7 +36,7 @@ impl Sandbox {
     ) -> Result<Rerun, Error> {
         let internal = |why: String| Error::internal(Step::Sandbox, why);
         let component = self.ready(linked).ok_or_else(|| internal("the component is not loaded".into()))?;
-        let Cassette { asked, seed, times, entries, outcome } = cassette;
+        let Cassette { asked, seed, times, entries, requests, outcome } = cassette;
         let time = Duration::from_millis(asked.deadline_ms.max(1));
         let limits = Limits::of(&tool.limits.under(limits), Some(time), &self.ceiling);
         let _slot = self.slots.take(Instant::now() + time, false).await?;
@@ -54,7 +54,9 @@ impl Sandbox {
         };
         let clock = Clock { shown: Shown::Real(Instant::now()), times: Times::play(times) };
         let surroundings = Surroundings { progress: None, clock, seed, tape: Tape::play(entries) };
-        let mut store = attempt::store(self, self.no_reach(deadline), &limits, deadline, surroundings)
+        let mut reach = self.no_reach(deadline);
+        reach.http.play(requests);
+        let mut store = attempt::store(self, reach, &limits, deadline, surroundings)
             .map_err(|error| internal(format!("{error:#}")))?;
         let running = component.entry.execute(&mut store, &call);
         let returned = tokio::time::timeout_at(deadline.into(), running).await;
@@ -63,15 +65,21 @@ impl Sandbox {
             let error = failure::from_trap(tool, store.data().meter.hit, &limits, trap)?;
             attempt::ended_by_itself(&Err(error))
         });
-        let Tape::Playing(playing) = &store.data().tape else {
+        let Tape::Playing(playing) = std::mem::take(&mut store.data_mut().tape) else {
             return Err(internal("a replay has lost what it plays".into()));
         };
-        let other_outcome = || match (raw, playing.rest()) {
+        let requests = store.data_mut().http.played();
+        drop(store);
+        let requests = requests.await;
+        // A crossing that differs ends the component, so what differs in a request came before it.
+        let divergence = requests.divergence.or(playing.divergence.clone());
+        let other_outcome = || match (raw, playing.rest() + requests.rest) {
             (None, _) => Some("its time was over, and it was not then".to_owned()),
             (Some(raw), _) if Digest::of(&raw) != outcome => Some("it returned something else".to_owned()),
             (Some(_), 0) => None,
             (Some(_), rest) => Some(format!("it returned the same, {rest} crossings earlier")),
         };
-        Ok(Rerun { crossings: playing.played, divergence: playing.divergence.clone().or_else(other_outcome) })
+        let crossings = playing.played + requests.requests;
+        Ok(Rerun { crossings, divergence: divergence.or_else(other_outcome) })
     }
 }

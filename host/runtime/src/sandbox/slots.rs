@@ -16,6 +16,7 @@ pub(super) struct Slots {
     nested: Semaphore,
     waiting: AtomicU32,
     places: u32,
+    slots: u32,
 }
 
 impl Slots {
@@ -25,7 +26,14 @@ impl Slots {
             nested: Semaphore::new(slots as usize),
             waiting: AtomicU32::new(0),
             places: slots.saturating_mul(WAITING_PER_SLOT),
+            slots,
         }
+    }
+
+    /// How many calls run, those within others too, and how many wait.
+    pub(super) fn busy(&self) -> (u64, u64) {
+        let running = [&self.free, &self.nested].map(|places| self.slots as usize - places.available_permits());
+        (running.iter().sum::<usize>() as u64, u64::from(self.waiting.load(Ordering::Relaxed)))
     }
 
     /// A place to run in. Dropping the future gives up the place in the queue.

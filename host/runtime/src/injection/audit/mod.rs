@@ -6,15 +6,17 @@ pub mod incident;
 mod verify;
 
 use crate::call::Digest;
+use crate::injection::feedback::{self, Report};
 use crate::injection::memory::Line;
 use crate::injection::trajectory::{self, SessionLine};
 use crate::journal;
-use crate::record::{Kept, Record};
+use crate::record::{Event, Kept, Record};
 use crate::signed::SignedHead;
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
-pub use verify::Verification;
+pub use verify::{Repaired, Verification};
 
 /// Why the journal could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +49,17 @@ pub struct Entry {
     pub seq: i64,
     /// What it says.
     pub record: Record,
+    /// Its hash.
+    pub hash: Digest,
+}
+
+/// One event with its place in the chain.
+#[derive(Clone, Debug, Serialize)]
+pub struct EventEntry {
+    /// Its number, dense from 1.
+    pub seq: i64,
+    /// What it says.
+    pub event: Event,
     /// Its hash.
     pub hash: Digest,
 }
@@ -86,6 +99,18 @@ impl Reader {
     /// All records of one call, in order.
     pub fn show(&self, call_id: &str) -> Result<Vec<Entry>, AuditError> {
         self.entries("SELECT seq, body, hash FROM records WHERE call_id = ?1 AND kind != 'event' ORDER BY seq", call_id)
+    }
+
+    /// The event with an id: what happened beside the calls, such as a person's decision.
+    pub fn event(&self, id: &str) -> Result<Option<EventEntry>, AuditError> {
+        let sql = "SELECT seq, body, hash FROM records WHERE call_id = ?1 AND kind = 'event'";
+        self.rows(|connection| {
+            let entry = |row: &rusqlite::Row<'_>| {
+                let event = serde_json::from_str(&row.get::<_, String>(1)?).map_err(|error| conversion(1, error))?;
+                Ok(EventEntry { seq: row.get(0)?, event, hash: hash(row, 2)? })
+            };
+            connection.query_row(sql, [id], entry).optional()
+        })
     }
 
     /// The ids of up to two calls that begin like this, so that people need not type whole ids.
@@ -135,6 +160,14 @@ impl Reader {
         self.rows(|connection| trajectory::memory(connection, session, None, limit))
     }
 
+    /// What programs around the runtime have said about results, by the call's id.
+    pub fn reports(&self) -> Result<BTreeMap<String, Report>, AuditError> {
+        match self.has_table("reports")? {
+            true => self.rows(feedback::reports),
+            false => Ok(BTreeMap::new()),
+        }
+    }
+
     fn has_table(&self, name: &str) -> Result<bool, AuditError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1)";
         self.rows(|connection| connection.query_row(sql, [name], |row| row.get(0)))
@@ -148,14 +181,18 @@ impl Reader {
         self.rows(|connection| {
             let mut statement = connection.prepare(sql)?;
             let rows = statement.query_map([parameter], |row| {
-                let (seq, body, hash): (i64, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
-                let record = serde_json::from_str(&body).map_err(|error| conversion(1, error))?;
-                let hash = <[u8; 32]>::try_from(hash.as_slice()).map_err(|error| conversion(2, error))?;
-                Ok(Entry { seq, record, hash: Digest::from_bytes(hash) })
+                let record = serde_json::from_str(&row.get::<_, String>(1)?).map_err(|error| conversion(1, error))?;
+                Ok(Entry { seq: row.get(0)?, record, hash: hash(row, 2)? })
             })?;
             rows.collect()
         })
     }
+}
+
+fn hash(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Digest> {
+    let bytes: Vec<u8> = row.get(column)?;
+    let bytes = <[u8; 32]>::try_from(bytes.as_slice()).map_err(|error| conversion(column, error))?;
+    Ok(Digest::from_bytes(bytes))
 }
 
 fn conversion(column: usize, error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {

@@ -25,8 +25,21 @@ pub struct Verification {
     pub signed_by: Option<String>,
     /// Calls that were about to run and have no outcome: what came of them is unknown.
     pub unknown: Vec<String>,
+    /// Where writes were cut off by a crash and dropped at the next start, before anybody was told that they were done.
+    pub repaired: Vec<Repaired>,
     /// The first record that is not what was written, and why.
     pub broken: Option<(i64, String)>,
+}
+
+/// A write that was cut off and dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Repaired {
+    /// The record that says so.
+    pub seq: i64,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub time_ms: u64,
+    /// Bytes that were dropped.
+    pub bytes: u64,
 }
 
 /// One row, from a journal or an export.
@@ -43,6 +56,7 @@ pub(super) struct Walk {
     records: i64,
     hash: Vec<u8>,
     open: BTreeSet<String>,
+    repaired: Vec<Repaired>,
     broken: Option<(i64, String)>,
     /// The number and hash that have to be met on the way.
     checkpoint: Option<(i64, Digest)>,
@@ -55,6 +69,7 @@ impl Walk {
             records: 0,
             hash: journal::GENESIS.to_vec(),
             open: BTreeSet::new(),
+            repaired: Vec::new(),
             broken: None,
             checkpoint: None,
             signed_by: None,
@@ -101,6 +116,10 @@ impl Walk {
                     self.open.remove(&*record.call_id);
                 }
             }
+            Written::Event(event) if *event.what == *journal::REPAIRED => {
+                let bytes = event.details["bytes"].as_u64().unwrap_or_default();
+                self.repaired.push(Repaired { seq: self.records, time_ms: event.time_ms, bytes });
+            }
             Written::Call(_) | Written::Event(_) => {}
         }
     }
@@ -135,6 +154,7 @@ impl Walk {
             head,
             signed_by: self.signed_by,
             unknown: self.open.into_iter().collect(),
+            repaired: self.repaired,
             broken: self.broken,
         }
     }

@@ -6,16 +6,23 @@
 
 mod answer;
 pub(crate) mod dial;
+mod fault;
+mod playing;
 mod request;
 mod rules;
+mod taped;
 
 use super::secrets::{Reader, Secrets};
 use crate::outbound::HttpSettings;
 use crate::sandbox::State;
+use crate::tape::Entry;
+use playing::Played;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+use taped::{Recording, Requests};
 use wasmtime::component::Linker;
 use wasmtime_wasi_http::p2::bindings::http::types::ErrorCode;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
@@ -58,8 +65,8 @@ struct Sending {
     /// How many requests are under way.
     open: Arc<AtomicU32>,
     notes: Notes,
-    /// Whether the component wanted to send anything.
-    used: bool,
+    /// What was sent and answered, recorded or played.
+    requests: Requests,
     /// What reads the secrets; renewed before each request.
     reader: Option<Reader>,
 }
@@ -92,13 +99,35 @@ impl Http {
     pub(crate) fn new(reach: Option<Reach>, secrets: Secrets) -> Http {
         let mut ctx = WasiHttpCtx::new();
         ctx.set_field_size_limit(2 * HEAD);
-        let sending = Sending { reach, open: Arc::default(), notes: Notes::default(), used: false, reader: None };
+        let (open, notes, requests) = (Arc::default(), Notes::default(), Requests::Off);
+        let sending = Sending { reach, open, notes, requests, reader: None };
         Http { ctx, sending, secrets }
     }
 
-    /// Whether the component wanted to send anything.
-    pub(crate) fn was_used(&self) -> bool {
-        self.sending.used
+    /// Records what is sent and answered, up to so many bytes.
+    pub(crate) fn record(&mut self, bytes: usize) {
+        self.sending.requests = Requests::record(bytes);
+    }
+
+    /// Answers as it was recorded; nothing is sent.
+    pub(crate) fn play(&mut self, requests: Vec<Entry>) {
+        self.sending.requests = Requests::play(requests);
+    }
+
+    /// What was recorded, or why nothing is.
+    pub(crate) fn recorded(&self) -> Result<Vec<Entry>, &'static str> {
+        self.sending.requests.entries()
+    }
+
+    /// Ends a replay. Everything else of the component has to be dropped already.
+    pub(crate) fn played(&mut self) -> impl Future<Output = Played> + use<> {
+        let requests = std::mem::take(&mut self.sending.requests);
+        async move {
+            match requests {
+                Requests::Playing(playing) => playing.end().await,
+                Requests::Off | Requests::Recording(_) => Played::default(),
+            }
+        }
     }
 
     /// What there is to say about the requests.
@@ -125,14 +154,13 @@ impl Drop for Open {
 
 type Sent = Result<(http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>), Error>;
 
-impl WasiHttpHooks for Sending {
-    fn send_request(
+impl Sending {
+    /// Judges a request and sends it.
+    fn live(
         &mut self,
         request: http::Request<WasiBody>,
         options: Option<RequestOptions>,
-        _: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Sent> + Send> {
-        self.used = true;
         let notes = self.notes.clone();
         let refused = |note: String, error: Error| -> Box<dyn Future<Output = Sent> + Send> {
             notes.add(&note);
@@ -171,6 +199,24 @@ impl WasiHttpHooks for Sending {
             notes,
             open,
         }))
+    }
+}
+
+impl WasiHttpHooks for Sending {
+    fn send_request(
+        &mut self,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<dyn Future<Output = Sent> + Send> {
+        let recording: Recording = match &mut self.requests {
+            Requests::Playing(playing) => return playing.answer(request),
+            Requests::Off => return self.live(request, options),
+            Requests::Recording(recording) => recording.clone(),
+        };
+        let (slot, request) = recording.begin(request);
+        let live = self.live(request, options);
+        Box::new(async move { slot.answered(Pin::from(live).await) })
     }
 
     fn p2_error_from_hyper(&mut self, error: &hyper::Error) -> ErrorCode {

@@ -2,11 +2,20 @@
 
 use crate::adapter::Adapter;
 use crate::config::Config;
+use crate::tape::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Reads a secret, by its name, for a URL; or says why it does not go there.
 pub(crate) type Credentials = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
+
+/// What a replay of requests has come to: there are none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Played {
+    pub(crate) requests: usize,
+    pub(crate) rest: usize,
+    pub(crate) divergence: Option<String>,
+}
 
 /// What an attempt can send: nothing.
 pub(crate) struct Sending;
@@ -34,8 +43,16 @@ pub(crate) fn nothing() -> Sending {
 }
 
 impl Sending {
-    pub(crate) fn was_used(&self) -> bool {
-        false
+    pub(crate) fn record(&mut self, _: usize) {}
+
+    pub(crate) fn play(&mut self, _: Vec<Entry>) {}
+
+    pub(crate) fn recorded(&self) -> Result<Vec<Entry>, &'static str> {
+        Ok(Vec::new())
+    }
+
+    pub(crate) fn played(&mut self) -> impl Future<Output = Played> + use<> {
+        std::future::ready(Played::default())
     }
 
     pub(crate) fn notes(&self) -> Vec<String> {
