@@ -16,6 +16,7 @@ mod command;
 mod command_approvals;
 mod command_files;
 mod command_inputs;
+mod command_records;
 mod command_settings;
 mod command_terminal;
 mod commands;

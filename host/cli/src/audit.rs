@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::terminal::printable_lines;
 use crate::{output, setup};
 use hermes_runtime::injection::audit::{self, Entry, EventEntry, Reader, Repaired, Verification};
-use hermes_runtime::record::{Event, Record};
+use hermes_runtime::record::{Event, Record, RecordKind};
 use hermes_runtime::signed::SignedHead;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -77,7 +77,7 @@ fn export(reader: &Reader, file: &Path) -> Result<u8, Failure> {
         .map_err(|error| error.into_error())
         .and_then(|file| file.sync_all())
         .map_err(|error| Failure::unavailable(format!("`{}` cannot be written: {error}", file.display())))?;
-    output::line(&format!("{records} records in `{}`", file.display()));
+    output::line(&format!("{} in `{}`", output::counted(records, "record"), file.display()));
     Ok(0)
 }
 
@@ -97,9 +97,11 @@ fn print(mut entries: Vec<Entry>, format: Format) -> Result<u8, Failure> {
 
 /// `2026-03-01T10:00:00Z 01J… [PERMISSION_DENIED] role=Builder tool=deploy layer=1`.
 pub(crate) fn one_line(record: &Record) -> String {
-    let outcome = match &record.error {
-        None => "OK".to_owned(),
-        Some(error) => format!("{}_{}", error.step.name(), error.kind.name()).to_uppercase(),
+    let outcome = match (record.kind, &record.error) {
+        (RecordKind::Intent, _) => "INTENT".to_owned(),
+        (RecordKind::Attempt, _) => format!("ATTEMPT {}", record.attempt.unwrap_or_default()),
+        (_, None) => "OK".to_owned(),
+        (_, Some(error)) => format!("{}_{}", error.step.name(), error.kind.name()).to_uppercase(),
     };
     let facts = &record.facts;
     let mut line = format!(
@@ -180,7 +182,13 @@ fn show_text(entry: &Entry) {
         ));
     }
     let facts = &record.facts;
+    let situation = &record.situation;
     let rows = [
+        ("caller", Some(format!("{} in session {}", record.caller.id, record.session))),
+        ("within", record.parent.as_ref().map(|parent| format!("call {parent}"))),
+        ("workflow", situation.workflow.clone()),
+        ("purpose", situation.purpose.clone()),
+        ("task", situation.task.clone()),
         ("arguments", facts.args.as_deref().map(str::to_owned)),
         ("digest", facts.args_digest.map(|digest| digest.to_string())),
         ("component", facts.component.map(|digest| digest.to_string())),
@@ -199,17 +207,17 @@ fn show_text(entry: &Entry) {
     }
     if let Some(usage) = facts.usage {
         output::line(&format!(
-            "  used       {} fuel, {} KiB of memory, {} host calls, {} bytes in, {} out, {} across, {} µs of {} µs on the \
-             processor, {} attempts",
+            "  used       {} fuel, {} KiB of memory, {}, {} bytes in, {} out, {} across, {} µs of {} µs on the \
+             processor, {}",
             usage.fuel,
             usage.memory_bytes >> 10,
-            usage.host_calls,
+            output::counted(usage.host_calls, "host call"),
             usage.bytes_in,
             usage.bytes_out,
             usage.bytes_across,
             usage.cpu_us,
             usage.wall_us,
-            usage.attempts
+            output::counted(usage.attempts, "attempt")
         ));
     }
 }
@@ -232,8 +240,8 @@ fn verify(verification: &Verification, format: Format) -> Result<u8, Failure> {
                 None => {
                     let signed = verification.signed_by.as_ref().map(|key| format!(", signed by {key}"));
                     output::line(&format!(
-                        "{} records, unbroken; head {}{}",
-                        verification.records,
+                        "{}, unbroken; head {}{}",
+                        output::counted(verification.records, "record"),
                         verification.head,
                         signed.unwrap_or_default()
                     ))

@@ -88,7 +88,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
     match Reader::open(&state).and_then(|reader| reader.verify()) {
         Ok(found) => match found.broken {
             None => {
-                add("audit chain", Verdict::Ok, format!("{} records, unbroken", found.records));
+                add("audit chain", Verdict::Ok, format!("{}, unbroken", output::counted(found.records, "record")));
                 // The last ones are enough: `audit verify` has all.
                 for repaired in found.repaired.iter().rev().take(3) {
                     add("audit chain", Verdict::Note, audit::said(repaired));

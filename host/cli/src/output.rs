@@ -285,3 +285,11 @@ impl miette::Diagnostic for Snippet {
         Some(Box::new(std::iter::once(miette::LabeledSpan::new(Some("here".into()), at, 1))))
     }
 }
+
+/// So many of something, as people say it.
+pub(crate) fn counted(count: impl TryInto<u64>, what: &str) -> String {
+    match count.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}

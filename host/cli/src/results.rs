@@ -35,21 +35,21 @@ pub(crate) fn run(arguments: &Arguments, command: &ResultsCommand) -> Result<u8,
 
 fn text(usage: &Usage, samples: usize) {
     let shown = usage.shown * 100.0;
+    let counted = output::counted;
     for line in [
-        format!("{} results were cut; {shown:.0} % of them was shown on average", usage.cut),
-        format!("what the next calls asked about was shown {} times,", usage.used_from_shown),
+        format!("{}, of which {shown:.0} % was shown on average", counted(usage.cut, "cut result")),
         format!(
-            "  only in what was left out {} times, and in no result {} times",
-            usage.used_from_left_out, usage.in_no_result
+            "what the next calls asked about was shown {}, was only in what was left out {}, and in no result {}",
+            counted(usage.used_from_shown, "time"),
+            counted(usage.used_from_left_out, "time"),
+            counted(usage.in_no_result, "time")
         ),
-        format!(
-            "{} were read on by their handle, {} calls were made again with the same arguments",
-            usage.read_on, usage.repeats
-        ),
-        format!("{} results were reported on, {} of them as right", usage.reported, usage.reported_right),
+        format!("{} read on by a handle", counted(usage.read_on, "result")),
+        format!("{} made again with the same arguments", counted(usage.repeats, "call")),
+        format!("{} reported on, {} of them as right", counted(usage.reported, "result"), usage.reported_right),
         match samples < tune::LEAST {
-            true => format!("{samples} can be learnt from; `results tune` needs {}", tune::LEAST),
-            false => format!("{samples} can be learnt from: `results tune`"),
+            true => format!("{} to learn from; `results tune` needs {}", counted(samples, "result"), tune::LEAST),
+            false => format!("{} to learn from: `results tune`", counted(samples, "result")),
         },
     ] {
         output::line(&line);

@@ -73,9 +73,10 @@ fn list(sessions: &[SessionLine], format: Format) {
         Format::Text => sessions.iter().rev().for_each(|session| {
             let SessionLine { session, caller, role, first_ms, last_ms, calls, failed, refused } = session;
             let text = format!(
-                "{} to {}  {session}  {caller} as {role}: {calls} calls, {failed} failed, {refused} refused",
+                "{} to {}  {session}  {caller} as {role}: {}, {failed} failed, {refused} refused",
                 audit::time(*first_ms),
-                audit::time(*last_ms)
+                audit::time(*last_ms),
+                output::counted(*calls, "call")
             );
             output::line(&printable_lines(&text));
         }),
@@ -116,9 +117,19 @@ fn show(session: &str, calls: &[(Record, Option<Kept>)], reports: &Reports, form
         }
         if let Some(error) = &record.error {
             output::line(&printable_lines(&format!("   failed {} {}", error.code, error.message)));
+            for problem in error.problems.iter().take(LINES) {
+                let place = if problem.path.is_empty() { "the arguments" } else { &problem.path };
+                output::line(&printable_lines(&format!(
+                    "   wrong  {place}: expected {}, received {}",
+                    problem.expected, problem.received
+                )));
+            }
         }
         let line = memory::line(record);
         output::line(&printable_lines(&format!("   known  {}", line.known)));
+        if let Some(changed) = line.changed {
+            output::line(&printable_lines(&format!("   change {changed}")));
+        }
         if let Some(next) = line.next {
             output::line(&printable_lines(&format!("   next   {next}")));
         }
@@ -168,7 +179,7 @@ fn described(replayed: &Replayed) -> String {
     let other = if *same_component { "" } else { ", in another component" };
     let said = match (rerun, not_replayed) {
         (Some(rerun), _) => match &rerun.divergence {
-            None => format!("as it was, {} crossings{other}", rerun.crossings),
+            None => format!("as it was, {}{other}", output::counted(rerun.crossings, "crossing")),
             Some(divergence) => format!("DIVERGES{other}: {divergence}"),
         },
         (None, why) => format!("not replayed: {}", why.as_deref().unwrap_or("nothing is known of it")),
@@ -184,13 +195,18 @@ struct Line {
 }
 
 fn replay(recorded: Vec<(Record, Option<Kept>)>, calls: Option<&std::path::Path>) -> Result<u8, Failure> {
+    let own = calls.is_none();
     let lines = match calls {
         Some(file) => read_calls(file)?,
         None => recorded.iter().map(|(record, kept)| own_line(record, kept.as_ref())).collect(),
     };
     let mut replay = Replay::of(recorded);
     for (index, line) in lines.into_iter().enumerate() {
-        match replay.answer(&line.tool, &line.args.unwrap_or_else(|| serde_json::json!({}))) {
+        let answered = match line.args {
+            None if own => replay.answer_unseen(&line.tool),
+            args => replay.answer(&line.tool, &args.unwrap_or_else(|| serde_json::json!({}))),
+        };
+        match answered {
             Ok(answer) => output::document(
                 &serde_json::json!({
                     "call_id": answer.call_id, "tool": line.tool, "data": answer.data, "error": answer.error,

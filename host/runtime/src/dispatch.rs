@@ -202,6 +202,7 @@ impl Runtime {
         metadata.untrusted = showing::comes_from_outside(tool, adapter);
         let longest = Duration::from_millis(self.config.ceiling.timeout_ms);
         let session = self.sessions.of(call, Instant::now());
+        trail.works_on(session.task());
         let preview = || {
             let judged = validation::judge(tool, &call.args, longest)?;
             self.refuse_unseen(tool, &judged, &session)?;

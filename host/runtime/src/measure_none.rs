@@ -24,7 +24,8 @@ impl Measures {
     pub(crate) fn unwritten(&self) {}
 
     pub(crate) fn text(&self, now: Now) -> Option<String> {
-        let Now { running: _, waiting: _, queued: _, places: _, failing: _ } = now;
+        let Now { running, waiting, queued, places, failing } = now;
+        let _ = (running, waiting, queued, places, failing);
         None
     }
 }

@@ -55,7 +55,12 @@ impl Runtime {
         };
         let tool = toolbox.registry.tools().find(|tool| *tool.name == *name);
         let adapter = toolbox.adapters.all().find(|adapter| Some(&adapter.name) == record.facts.adapter.as_ref());
-        let why = record.facts.not_replayable.as_deref().unwrap_or("what it needs is not kept, or not any more");
+        let why = match (&record.facts.not_replayable, record.facts.replayable, &record.error) {
+            (Some(why), ..) => why,
+            (None, Some(_), _) => "what it needs is not kept any more",
+            (None, None, Some(_)) => "it ended before a component ran",
+            (None, None, None) => "it is one of the runtime's own tools, which have no component",
+        };
         match (cassette, tool, adapter) {
             (None, _, _) => replayed.not_replayed = Some(why.to_owned()),
             (_, None, _) => replayed.not_replayed = Some(format!("there is no tool `{name}` any more")),

@@ -155,6 +155,13 @@ impl Trail {
         self.steps.push(StepEntry { step, verdict, reason, us });
     }
 
+    /// Notes what the session works on, where the call itself does not say it.
+    pub(crate) fn works_on(&mut self, task: Option<String>) {
+        if let (None, Some(task)) = (&self.start.situation.task, task) {
+            Arc::make_mut(&mut self.start.situation).task = Some(task);
+        }
+    }
+
     /// Time since the call arrived.
     pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()

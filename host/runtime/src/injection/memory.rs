@@ -105,19 +105,23 @@ pub(crate) fn gist(data: &serde_json::Value) -> String {
         Value::Null => String::new(),
         Value::Bool(_) | Value::Number(_) => data.to_string(),
         Value::String(text) => first_line(text),
-        Value::Array(items) => format!("{} items", items.len()),
+        Value::Array(items) => counted(items.len(), "item"),
         Value::Object(members) => {
             let small = |(key, value): (&String, &Value)| match value {
                 Value::Bool(_) | Value::Number(_) => Some(format!("{key}={value}")),
                 Value::String(text) if text.len() <= 40 && !text.contains('\n') => Some(format!("{key}={text}")),
-                Value::Array(items) => Some(format!("{key}: {} items", items.len())),
-                Value::String(text) if key == "text" => Some(format!("{} lines", text.lines().count())),
+                Value::Array(items) => Some(format!("{key}: {}", counted(items.len(), "item"))),
+                Value::String(text) if key == "text" => Some(counted(text.lines().count(), "line")),
                 Value::String(_) | Value::Null | Value::Object(_) => None,
             };
             members.iter().filter_map(small).take(8).collect::<Vec<_>>().join(" ")
         }
     };
     crate::document::excerpt(&said, GIST)
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn first_line(text: &str) -> String {

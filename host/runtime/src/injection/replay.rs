@@ -115,6 +115,24 @@ impl Replay {
         }
     }
 
+    /// The next recorded answer to a call of a tool whose arguments were not recorded, as those of a call are not that was
+    /// refused before they were looked at.
+    ///
+    /// # Errors
+    /// If no such call is left.
+    pub fn answer_unseen(&mut self, tool: &str) -> Result<Replayed, Divergence> {
+        let is_it = |recorded: &Recorded| {
+            !recorded.given && *recorded.record.facts.tool == *tool && arguments(recorded).is_none()
+        };
+        match self.calls.iter_mut().find(|recorded| is_it(recorded)) {
+            None => Err(Divergence::Extra { tool: tool.to_owned(), times: 0 }),
+            Some(recorded) => {
+                recorded.given = true;
+                Ok(replayed(recorded))
+            }
+        }
+    }
+
     /// What is left when the replay is over.
     ///
     /// # Errors
@@ -130,6 +148,11 @@ impl Replay {
             }),
         }
     }
+}
+
+/// The arguments of a recorded call, as far as they were recorded.
+fn arguments(recorded: &Recorded) -> Option<&Arc<str>> {
+    recorded.kept.as_ref().map(|kept| &kept.args).or(recorded.record.facts.args.as_ref())
 }
 
 fn replayed(recorded: &Recorded) -> Replayed {

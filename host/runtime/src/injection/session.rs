@@ -83,6 +83,11 @@ impl Session {
         self.lock().task = Some(task.trim().to_owned()).filter(|task| !task.is_empty());
     }
 
+    /// What the session works on, as the agent has set it.
+    pub(crate) fn task(&self) -> Option<String> {
+        self.lock().task.clone()
+    }
+
     /// Notes the arguments of a call.
     pub(crate) fn note_arguments(&self, canonical: &str) {
         let mut state = self.lock();

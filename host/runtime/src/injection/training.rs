@@ -91,6 +91,8 @@ fn reward(record: &Record, report: Option<&Report>) -> BTreeMap<&'static str, f6
         ("latency", (USUAL_US - us) / (USUAL_US + us)),
         ("resources", -record.facts.usage.map_or(0.0, |usage| usage.fuel as f64 / (usage.fuel as f64 + 1e9))),
     ]);
+    // Nothing is worth minus nothing.
+    reward.values_mut().for_each(|worth| *worth += 0.0);
     reward.extend(report.map(|report| ("reported", if report.right { 1.0 } else { -1.0 })));
     reward
 }
