@@ -85,6 +85,8 @@ fn what_was_answered_over_http_is_answered_again_and_nothing_is_sent() {
         .collect();
     let asked = server.heads().len();
     assert_eq!(asked, 3);
+    let across = |id: &str| records::of_call(&runtime.config().state_dir, id).1.facts.usage.unwrap().bytes_across;
+    assert!(across(&made[0].0) > 50_000 && across(&made[2].0) > 130_000, "what is sent and answered is counted");
     for (id, code) in &made {
         assert_eq!(same(&runtime, id), 1, "one request of a call that ended with {code}");
     }

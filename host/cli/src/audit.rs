@@ -198,11 +198,12 @@ fn show_text(entry: &Entry) {
         ("replay", facts.not_replayable.as_ref().map(|why| format!("not possible: {why}"))),
         ("error", record.error.as_ref().map(|error| error.message.clone())),
         ("insides", record.insides.clone()),
-        ("log", (!facts.log.is_empty()).then(|| format!("\n{}", facts.log.join("\n")))),
+        ("log", (!facts.log.is_empty()).then(|| facts.log.join("\n"))),
     ];
     for (label, value) in rows {
         if let Some(value) = value {
-            output::line(&format!("  {label:<10} {}", printable_lines(&value)));
+            let value = printable_lines(value.trim_end()).replace('\n', "\n             ");
+            output::line(&format!("  {label:<10} {value}"));
         }
     }
     if let Some(usage) = facts.usage {

@@ -131,7 +131,7 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         host_calls: state.meter.host_calls,
         bytes_in: call.args.len() as u64,
         bytes_out: 0,
-        bytes_across: state.meter.bytes,
+        bytes_across: state.meter.bytes + state.http.bytes(),
         cpu_us: cpu.as_micros() as u64,
         wall_us: started.elapsed().as_micros() as u64,
         attempts: 1,

@@ -114,6 +114,11 @@ impl Http {
         self.sending.requests = Requests::play(requests);
     }
 
+    /// Bytes of all bodies, both ways.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.sending.requests.bytes()
+    }
+
     /// What was recorded, or why nothing is.
     pub(crate) fn recorded(&self) -> Result<Vec<Entry>, &'static str> {
         self.sending.requests.entries()

@@ -36,6 +36,8 @@ pub(crate) struct Recording(Arc<Mutex<Log>>);
 struct Log {
     requests: Vec<Asked>,
     left: usize,
+    /// Of all bodies, both ways, also of what is not kept.
+    bytes: u64,
     lost: Option<&'static str>,
 }
 
@@ -110,12 +112,25 @@ pub(super) fn headers(fields: Vec<Field>) -> http::HeaderMap {
 impl Requests {
     /// Records at most so many bytes.
     pub(crate) fn record(bytes: usize) -> Requests {
-        Requests::Recording(Recording(Arc::new(Mutex::new(Log { requests: Vec::new(), left: bytes, lost: None }))))
+        Requests::Recording(Recording(Arc::new(Mutex::new(Log {
+            requests: Vec::new(),
+            left: bytes,
+            bytes: 0,
+            lost: None,
+        }))))
     }
 
     /// Plays what was recorded.
     pub(crate) fn play(entries: Vec<Entry>) -> Requests {
         Requests::Playing(Playing::of(entries))
+    }
+
+    /// Bytes of all bodies, both ways.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Requests::Off | Requests::Playing(_) => 0,
+            Requests::Recording(recording) => recording.log().bytes,
+        }
     }
 
     /// What was recorded so far, or why it is nothing.
@@ -204,6 +219,10 @@ impl Slot {
         }
     }
 
+    fn count(&self, bytes: usize) {
+        self.recording.log().bytes += bytes as u64;
+    }
+
     fn unknown(&self) {
         self.recording.log().give_up("a request failed in a way that is not recorded");
     }
@@ -246,6 +265,7 @@ impl Body for SentBody {
             None => self.slot.note(0, |asked| asked.sent_whole = true),
             Some(Ok(frame)) => {
                 if let Some(bytes) = frame.data_ref() {
+                    self.slot.count(bytes.len());
                     self.slot.note(0, |asked| {
                         asked.sent.update(bytes);
                         asked.sent_bytes += bytes.len() as u64;
@@ -278,6 +298,9 @@ impl AnswerBody {
             Some(Ok(frame)) => frame.data_ref().map_or(64, Bytes::len) + 8,
             Some(Err(_)) | None => 0,
         };
+        if let Some(bytes) = next.as_ref().and_then(|next| next.as_ref().ok()?.data_ref()) {
+            self.slot.count(bytes.len());
+        }
         if let Some(Err(error)) = next
             && Fault::of(error).is_none()
         {
