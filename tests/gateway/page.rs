@@ -325,6 +325,7 @@ fn a_monitor_reads_the_counts_with_an_operators_token_and_nobody_else() {
         "hermes_calls_total{tool=\"\",code=\"404\"} 1",
         "hermes_step_seconds_count{step=\"registry\"} 2",
         "hermes_step_seconds_count{step=\"sandbox\"} 1",
+        "hermes_step_seconds_count{step=\"injection\"} 2",
         "hermes_call_seconds_count 2",
         "hermes_calls_running 0",
         "hermes_journal_queue_places 8192",

@@ -7,6 +7,7 @@ use crate::record::Record;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Upper bounds of the buckets of durations, in microseconds: from a call that does nothing to one that waits for a person.
 const BOUNDS_US: [u64; 16] = [
@@ -102,6 +103,12 @@ impl Measures {
     /// Counts a call that was refused before it had a trail.
     pub(crate) fn refused(&self, code: u16) {
         self.counts().call(Arc::from(""), code);
+    }
+
+    /// Notes how long the last step took: until the record was handed over, or was on disk where the answer waits for that.
+    pub(crate) fn injected(&self, took: Duration) {
+        let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.counts().steps[usize::from(Step::Injection.number()) - 1].add(us);
     }
 
     /// Counts an outcome that was not on disk when its answer was given.

@@ -1,6 +1,7 @@
 //! What a monitor sees of the calls where the feature `metrics` is off: nothing.
 
 use crate::record::Record;
+use std::time::Duration;
 
 /// Counts nothing.
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ impl Measures {
     pub(crate) fn refused(&self, _: u16) {}
 
     pub(crate) fn unwritten(&self) {}
+
+    pub(crate) fn injected(&self, _: Duration) {}
 
     pub(crate) fn text(&self, now: Now) -> Option<String> {
         let Now { running, waiting, queued, places, failing } = now;

@@ -204,7 +204,14 @@ impl Trail {
 
     /// Writes the outcome: waits for the disk if `durable`, else hands it to the writer.
     pub(crate) async fn finish(mut self, code: u16, error: Option<&Error>, durable: bool) -> Durability {
+        let began = Instant::now();
         let record = self.record(RecordKind::Outcome, Some((code, error)));
+        let durability = self.hand_over(record, durable).await;
+        self.start.measures.injected(began.elapsed());
+        durability
+    }
+
+    async fn hand_over(&mut self, record: Record, durable: bool) -> Durability {
         let Some(place) = self.place.take() else {
             return Durability::Failed;
         };
