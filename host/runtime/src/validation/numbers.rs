@@ -33,7 +33,10 @@ pub(super) fn too_large(args: &Value, shape: &Shape) -> Vec<Problem> {
                 rule: "number".into(),
                 expected: "an integer of 64 bits".into(),
                 received: format!("number {value}"),
-                hint: Some("send one from -9223372036854775808 to 18446744073709551615, with all its digits and no exponent".into()),
+                hint: Some(
+                    "send one from -9223372036854775808 to 18446744073709551615, with all its digits and no exponent"
+                        .into(),
+                ),
             });
         },
         "",
