@@ -38,7 +38,8 @@ impl Sandbox {
         let component = self.ready(linked).ok_or_else(|| internal("the component is not loaded".into()))?;
         let Cassette { asked, seed, times, entries, outcome } = cassette;
         let time = Duration::from_millis(asked.deadline_ms.max(1));
-        let limits = Limits::of(&tool.limits.under(limits), Some(time), &self.ceiling);
+        let written = tool.limits.under(limits).or_usual(&component.usual);
+        let limits = Limits::of(&written, Some(time), &self.ceiling);
         let _slot = self.slots.take(Instant::now() + time, false).await?;
         let _tick = self.ticking.hold();
         let deadline = Instant::now() + time;
@@ -53,14 +54,14 @@ impl Sandbox {
             },
         };
         let clock = Clock { shown: Shown::Real(Instant::now()), times: Times::play(times) };
-        let surroundings = Surroundings { progress: None, clock, seed, tape: Tape::play(entries) };
+        let surroundings = Surroundings { progress: None, cancel: None, clock, seed, tape: Tape::play(entries) };
         let mut store = attempt::store(self, self.no_reach(deadline), &limits, deadline, surroundings)
             .map_err(|error| internal(format!("{error:#}")))?;
         let running = component.entry.execute(&mut store, &call);
         let returned = tokio::time::timeout_at(deadline.into(), running).await;
         let raw = attempt::raw(&returned).or_else(|| {
             let Ok(Err(trap)) = &returned else { return None };
-            let error = failure::from_trap(tool, store.data().meter.hit, &limits, trap)?;
+            let error = failure::from_trap(&tool.name, store.data().meter.hit, &limits, trap)?;
             attempt::ended_by_itself(&Err(error))
         });
         let Tape::Playing(playing) = &store.data().tape else {
