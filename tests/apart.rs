@@ -4,6 +4,7 @@
 use crate::support::guest::Guest;
 use crate::support::house::{House, call};
 use crate::support::{block_on, records};
+use hermes_runtime::Runtime;
 use hermes_runtime::call::Call;
 use hermes_runtime::error::Kind;
 use serde_json::json;
@@ -138,7 +139,7 @@ fn it_is_ended_at_its_deadline_and_when_nobody_waits() {
 fn one_that_asks_for_a_capability_is_refused_with_what_there_is() {
     let house = House::empty();
     Guest { files: true, ..apart("unreachable") }.put(&house);
-    let runtime = house.start(house.config());
+    let runtime = Runtime::start(house.config(), &[], None).unwrap();
     let faults: Vec<String> = runtime.toolbox().faults.iter().map(ToString::to_string).collect();
     assert!(faults.iter().any(|fault| fault.contains("`files`") && fault.contains("`in-process`")), "{faults:?}");
     let answer = block_on(runtime.call(call("probe", json!({})))).envelope;

@@ -250,14 +250,14 @@ fn a_tool_without_a_fault_gives_no_finding_and_its_neighbours_do() {
     let of_sound: Vec<&Finding> = report.findings.iter().filter(|finding| finding.tool == "sound").collect();
     assert!(of_sound.is_empty(), "{}", of_sound[0]);
     assert!(report.findings.len() >= 4, "{:?}", report.findings);
-    assert!(report.accepted * 5 > report.calls, "{} of {}", report.accepted, report.calls);
+    assert!(report.accepted * 2 > report.inputs, "{} of {}", report.accepted, report.inputs);
 }
 
 #[test]
 fn the_command_draws_what_was_reached_and_is_blind_if_that_is_wanted() {
     let user = User::new();
     hidden().remove(1).put(&user.path("workspace/word"));
-    let fuzz = ["plugin", "fuzz", "word", "--time", "60m", "--calls", "300", "--output", "text"];
+    let fuzz = ["plugin", "fuzz", "word", "--time", "60m", "--calls", "5000", "--enough", "1", "--output", "text"];
     let ended = user.run(&[&fuzz[..], &["--plot", "word.svg"]].concat()).exits(5);
     for word in ["\"text\":\"vxjq\"", "  calls   seconds   edges", "edges reached", "inputs kept"] {
         assert!(ended.out.contains(word), "nothing of `{word}` in\n{}", ended.out);
@@ -278,7 +278,7 @@ fn arguments_of_past_calls_are_tried_first() {
     hidden().remove(1).put(&user.path("plugins/word"));
     let plugins = user.path("plugins");
     user.configure(&format!("plugin_folders = [{plugins:?}]\n[roles.tester]\ndefault = true\n"));
-    user.run(&["call", "word", "text=vxjq"]).exits(5);
+    user.run(&["call", "word", "text=vxjq"]).exits(9);
     let folder = user.path("plugins/word").display().to_string();
     let fuzz = ["plugin", "fuzz", &folder, "--time", "60m", "--calls", "20", "--blind", "--corpus", "kept"];
     user.run(&fuzz).exits(0);
@@ -303,6 +303,7 @@ fn the_command_shows_a_finding_keeps_it_and_sees_it_again() {
         assert!(ended.out.contains(word), "nothing of `{word}` in\n{}", ended.out);
     }
     let kept: Vec<_> = std::fs::read_dir(user.path("workspace/trap/fuzz")).unwrap().flatten().collect();
+    let kept: Vec<_> = kept.iter().filter(|entry| entry.path().extension().is_some_and(|end| end == "json")).collect();
     assert_eq!(kept.len(), 1);
     user.run(&[&fuzz[..], &["--replay"]].concat()).exits(5);
     // Once nothing is kept, nothing is tried.

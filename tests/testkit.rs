@@ -48,7 +48,7 @@ fn a_disk_is_full_and_files_are_cut_when_the_test_says_so() {
     let faults = |full, shrinking| FileFaults { full, shrinking };
     let text = "0123456789\n".repeat(1000);
     let bench = |faults| shipped("file").file("a.txt", &text).file_faults(faults).start().unwrap();
-    let write = json!({ "path": "/workspace/b.txt", "content": "x" });
+    let write = json!({ "path": "/workspace/b.txt", "mode": "create", "content": "x" });
     let full = bench(faults(true, false));
     assert_eq!(full.call("file_write", write.clone()).failure(), "tool_failed/no_space");
     assert!(!full.workspace().join("b.txt").exists());

@@ -131,7 +131,7 @@ pub fn fuzz(plugin: &Plugin, plan: &Plan) -> Result<Report, String> {
             None => {
                 let from_nothing = random.below(NEW_ONE_IN) == 0;
                 let guided =
-                    guide.as_ref().filter(|_| !from_nothing).and_then(|guide| guide.input(&tools, &mut random));
+                    guide.as_mut().filter(|_| !from_nothing).and_then(|guide| guide.input(&tools, &mut random));
                 let made = guided.or_else(|| tryer.made(&tools, &plan.seeds, &mut random));
                 (false, made.ok_or("the plugin has no tool")?)
             }

@@ -2,15 +2,16 @@
 //! did is kept, and new inputs are made from those that were kept. Must not judge what happens: the copy is slower and
 //! larger than the component.
 
-use crate::coverage::{Told, Words};
+use crate::coverage::{Heard, Told, Words};
 use crate::fuzz::Oracle;
 use crate::generate::Random;
-use crate::mutate::mutated;
+use crate::mutate::{mutated, replaced};
 use crate::oracle::broken;
 use crate::plugin::Plugin;
 use crate::world::{World, Worlds};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -49,6 +50,12 @@ pub(crate) struct Kept {
     pub(crate) tool: String,
     pub(crate) args: Value,
     pub(crate) world: World,
+    /// What it was compared with.
+    #[serde(skip)]
+    pub(crate) words: Words,
+    /// How long it is as JSON, in bytes.
+    #[serde(skip)]
+    pub(crate) length: usize,
 }
 
 /// What one input did on the copy.
@@ -67,18 +74,32 @@ pub(crate) struct Seen {
 pub(crate) struct Guide {
     worlds: Worlds,
     told: Told,
+    /// What the component compares with anywhere.
     words: Words,
+    compares: BTreeMap<u32, (u32, i64)>,
     /// By counter, the sizes of counts that there have been, a bit each.
     known: Vec<u8>,
     corpus: Vec<Kept>,
+    /// Inputs in which one part is what it was compared with.
+    direct: VecDeque<(String, Value, World)>,
+    /// How often each text and number was put in a part's place so.
+    tried: BTreeMap<String, u32>,
     edges: usize,
     pub(crate) calls: u64,
     pub(crate) coverage: Coverage,
     fuel: Option<u64>,
 }
 
-/// Most words that are learnt, with those that are there from the beginning.
-const WORDS: usize = 4000;
+/// Most numbers, and most texts, that are kept of what one input was compared with.
+const MET: usize = 1000;
+/// How often a text or a number is put in the place of a part that was compared with it.
+const OFTEN: u32 = 4;
+/// Places in one text where that is done.
+const PLACES: usize = 3;
+/// Inputs of that kind that wait.
+const QUEUE: usize = 2000;
+/// One change of so many takes words from anywhere in the component.
+const FAR: u64 = 8;
 /// Most inputs that are kept on disk.
 const ON_DISK: usize = 1000;
 /// The file for them, beside the findings.
@@ -96,8 +117,11 @@ impl Guide {
             worlds,
             told,
             words: counted.words,
+            compares: counted.compares,
             known: Vec::new(),
             corpus: Vec::new(),
+            direct: VecDeque::new(),
+            tried: BTreeMap::new(),
             edges: 0,
             calls: 0,
             coverage: Coverage { counted: counted.counters, ..Coverage::default() },
@@ -106,15 +130,31 @@ impl Guide {
     }
 
     /// An input that is nearly one that was kept, one of the last ones more often than the others.
-    pub(crate) fn input(&self, tools: &[(String, Value)], random: &mut Random) -> Option<(String, Value, World)> {
+    pub(crate) fn input(&mut self, tools: &[(String, Value)], random: &mut Random) -> Option<(String, Value, World)> {
+        if random.below(2) == 0
+            && let Some(direct) = self.direct.pop_back()
+        {
+            return Some(direct);
+        }
         let all = self.corpus.len() as u64;
-        let from = if random.below(2) == 0 { all.saturating_sub(8) } else { 0 };
-        let kept = self.corpus.get((from + random.below(all - from)) as usize)?;
+        // Half of the time one of the last, each half as often as the one after it.
+        let last = u64::from(random.below(1 << 8).trailing_zeros()).min(8);
+        let kept = match random.below(2) == 0 {
+            true => self.corpus.get(all.saturating_sub(1 + last) as usize)?,
+            false => self.short(random)?,
+        };
         let (_, schema) = tools.iter().find(|(name, _)| *name == kept.tool)?;
         let other = self.corpus.get(random.below(all) as usize).filter(|other| other.tool == kept.tool);
         let other = other.map_or(&Value::Null, |other| &other.args);
         let world = if random.below(4) == 0 { self.worlds.one(random) } else { kept.world };
-        Some((kept.tool.clone(), mutated(schema, &kept.args, other, &self.words, random), world))
+        let words = if random.below(FAR) == 0 { &self.words } else { &kept.words };
+        Some((kept.tool.clone(), mutated(schema, &kept.args, other, words, random), world))
+    }
+
+    /// One of the inputs that were kept, rather a short one: what is changed in it matters more often.
+    fn short(&self, random: &mut Random) -> Option<&Kept> {
+        let tried: Vec<&Kept> = (0..3).filter_map(|_| random.pick(&self.corpus)).collect();
+        tried.into_iter().min_by_key(|kept| kept.length)
     }
 
     /// Runs an input, which names hosts of `origin`.
@@ -132,7 +172,6 @@ impl Guide {
         let answer = bench.quick(tool, there);
         let mut is_new = false;
         let heard = self.told.take();
-        self.learn(args, &heard.compared);
         for (counter, count) in &heard.counters {
             let (counter, count) = (*counter as usize, *count);
             if counter >= self.known.len() {
@@ -144,7 +183,10 @@ impl Guide {
             self.known[counter] |= size;
         }
         if is_new {
-            self.corpus.push(Kept { tool: tool.to_owned(), args: args.clone(), world });
+            let words = self.met(args, &heard);
+            self.queue(tool, args, world, &words);
+            let length = args.to_string().len();
+            self.corpus.push(Kept { tool: tool.to_owned(), args: args.clone(), world, words, length });
             self.coverage.kept += 1;
             if self.edges > self.coverage.reached() {
                 let (calls, started) = before;
@@ -164,16 +206,61 @@ impl Guide {
         Ok(Seen { is_new, is_odd, accepted, reached: heard.counters })
     }
 
-    /// What a text of the input was compared with is worth a try in its place.
-    fn learn(&mut self, args: &Value, compared: &[[String; 2]]) {
-        for [one, other] in compared {
-            for (own, wanted) in [(one, other), (other, one)] {
-                let is_own = own.chars().count() > 1 && has(args, own);
-                if is_own && self.words.texts.len() < WORDS && !self.words.texts.contains(wanted) {
-                    self.words.texts.push(wanted.clone());
+    /// What an input was compared with on its way: numbers that came up, and last texts of which it has the other one.
+    fn met(&self, args: &Value, heard: &Heard) -> Words {
+        let mut words = Words::default();
+        let mut numbers = BTreeSet::new();
+        for (counter, _) in &heard.counters {
+            let before = self.compares.range(..=*counter).next_back();
+            if let Some((first, (span, number))) = before
+                && counter - first < *span
+                && numbers.len() < MET
+            {
+                numbers.insert(*number);
+            }
+        }
+        numbers.into_iter().for_each(|number| words.add(number));
+        let mut swaps = BTreeSet::new();
+        for [one, other] in &heard.compared {
+            for [own, wanted] in [[one, other], [other, one]] {
+                if own != wanted && swaps.len() < MET && !own.is_empty() && has(args, own) {
+                    swaps.insert([own, wanted]);
                 }
             }
         }
+        words.texts.extend(swaps.iter().map(|[_, wanted]| (*wanted).clone()));
+        words.swaps = swaps.into_iter().map(|swap| swap.map(String::clone)).collect();
+        words
+    }
+
+    /// Puts what an input was compared with in the place of its parts, as far as that was not done often before.
+    fn queue(&mut self, tool: &str, args: &Value, world: World, words: &Words) {
+        let mut is_fresh = |wanted: String| {
+            let count = self.tried.entry(wanted).or_default();
+            *count += 1;
+            *count <= OFTEN
+        };
+        let mut others = Vec::new();
+        for [own, wanted] in words.swaps.iter().filter(|[own, wanted]| is_fresh(format!("swap {own} {wanted}"))) {
+            let swapped = |value: &Value| {
+                let Some(text) = value.as_str() else { return Vec::new() };
+                let places = text.match_indices(own.as_str()).take(PLACES);
+                let swap = |place: usize| [&text[..place], wanted, &text[place + own.len()..]].concat();
+                places.map(|(place, _)| Value::String(swap(place))).collect()
+            };
+            others.extend(replaced(args, &swapped));
+        }
+        for wanted in words.texts.iter().filter(|wanted| is_fresh(format!("text {wanted}"))) {
+            let whole = |value: &Value| value.is_string().then(|| json!(wanted)).into_iter().collect();
+            others.extend(replaced(args, &whole));
+        }
+        for wanted in words.numbers.iter().filter(|wanted| is_fresh(format!("number {wanted}"))) {
+            let whole = |value: &Value| value.is_number().then(|| json!(wanted)).into_iter().collect();
+            others.extend(replaced(args, &whole));
+        }
+        // Those of the last input come first, and in time the oldest are forgotten.
+        self.direct.extend(others.into_iter().take(QUEUE).map(|args| (tool.to_owned(), args, world)));
+        self.direct.drain(..self.direct.len().saturating_sub(QUEUE));
     }
 
     /// Inputs that were kept by runs before.

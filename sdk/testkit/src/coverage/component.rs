@@ -2,6 +2,7 @@
 //! it starts, and everything is numbered anew behind what is added at the beginning.
 
 use super::module::{self, COUNTERS};
+use super::tell::tell;
 use super::{Constants, Counted, Counters, FIRST, INTERFACE, MOST};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -33,7 +34,7 @@ pub(super) fn counted(binary: &[u8]) -> Result<Counted, String> {
     if layout.called.is_empty() {
         return Err("none of its own modules has the functions that are called".into());
     }
-    let (mut counters, mut constants) = (Counters { next: 0, all: 0 }, Constants::default());
+    let (mut counters, mut constants) = (Counters::default(), Constants::default());
     let nothing = BTreeSet::new();
     let mut modules = Vec::new();
     for (index, module) in layout.modules.iter().enumerate() {
@@ -55,7 +56,8 @@ pub(super) fn counted(binary: &[u8]) -> Result<Counted, String> {
     wiring
         .parse_component(&mut component, Parser::new(0), binary)
         .map_err(|error| format!("it cannot be rewritten: {error}"))?;
-    Ok(Counted { component: component.finish(), counters: counters.all, words: constants.words() })
+    let (all, compares) = (counters.all, counters.compares);
+    Ok(Counted { component: component.finish(), counters: all, words: constants.words(), compares })
 }
 
 /// A core module of the component itself.
@@ -232,54 +234,6 @@ fn module_of(component: &mut Component, text: &str) -> Result<(), String> {
     let bytes = wat::parse_str(text).map_err(|error| error.to_string())?;
     component.section(&RawSection { id: ComponentSectionId::CoreModule.into(), data: &bytes });
     Ok(())
-}
-
-/// The module that tells which counters are not 0 and what was compared, and sets all to 0. What it tells of counters lies
-/// behind them.
-fn tell(size: u32) -> String {
-    let end = FIRST + size;
-    let letter = |place: u32, shift: u32, value: &str| {
-        format!(
-            "(i32.store8 offset={place} (local.get $out) (i32.add (i32.const 48) (i32.and (i32.const 63)
-               (i32.shr_u (local.get {value}) (i32.const {shift})))))"
-        )
-    };
-    let letters = [
-        letter(0, 18, "$number"),
-        letter(1, 12, "$number"),
-        letter(2, 6, "$number"),
-        letter(3, 0, "$number"),
-        letter(4, 6, "$count"),
-        letter(5, 0, "$count"),
-    ]
-    .concat();
-    format!(
-        "(module
-          (import \"counters\" \"memory\" (memory 0))
-          (import \"host\" \"ran\" (func $ran (param i32 i32 i32 i32)))
-          (export \"memory\" (memory 0))
-          (func (export \"tell\")
-            (local $at i32) (local $next i32) (local $number i32) (local $out i32) (local $count i32)
-            (local.set $at (i32.const {FIRST}))
-            (local.set $out (i32.const {end}))
-            (loop $words
-              (if (i64.eqz (i64.load (local.get $at)))
-                (then (local.set $at (i32.add (local.get $at) (i32.const 8))))
-                (else
-                  (local.set $next (i32.add (local.get $at) (i32.const 8)))
-                  (loop $bytes
-                    (local.set $count (i32.load8_u (local.get $at)))
-                    (local.set $number (i32.sub (local.get $at) (i32.const {FIRST})))
-                    (if (local.get $count)
-                      (then {letters} (local.set $out (i32.add (local.get $out) (i32.const 6)))))
-                    (local.set $at (i32.add (local.get $at) (i32.const 1)))
-                    (br_if $bytes (i32.lt_u (local.get $at) (local.get $next))))))
-              (br_if $words (i32.lt_u (local.get $at) (i32.const {end}))))
-            (memory.fill (i32.const {FIRST}) (i32.const 0) (i32.const {size}))
-            (call $ran (i32.const {end}) (i32.sub (local.get $out) (i32.const {end}))
-              (i32.const 4) (i32.load (i32.const 0)))
-            (i32.store (i32.const 0) (i32.const 0))))"
-    )
 }
 
 /// Writes the component anew. Only what is numbered at its outermost level moves.

@@ -4,7 +4,9 @@
 
 mod compare;
 mod component;
+mod count;
 mod module;
+mod tell;
 
 use hermes_runtime::authority::Authority;
 use hermes_runtime::sandbox::component::binary;
@@ -20,8 +22,10 @@ pub(crate) const WIT: &str =
 const INTERFACE: &str = "hermes-testkit:coverage/edges@0.1.0";
 /// Most counters of one component. Those of interpreters have more branches; some share a counter then.
 const MOST: u32 = 1 << 20;
-/// Where the counters begin. Before them are the texts that were compared.
-const FIRST: u32 = compare::SIZE;
+/// Where the counters begin. Before them are the texts and the letters that were compared.
+const FIRST: u32 = LETTERS + (1 << 14);
+/// Where it is noted which letters were compared with which: a byte for each pair of seven bits each.
+const LETTERS: u32 = compare::SIZE;
 /// What a counted component needs beside its own memory, in MiB: texts, a byte for each counter and six to tell it.
 pub(crate) const MEMORY_MB: u64 = 8;
 
@@ -31,6 +35,8 @@ pub(crate) struct Counted {
     /// How many counters there are.
     pub(crate) counters: u32,
     pub(crate) words: Words,
+    /// By the first of their counters, comparisons with a number: how many counters each has, and the number.
+    pub(crate) compares: BTreeMap<u32, (u32, i64)>,
 }
 
 /// What a component compares with, found in its code.
@@ -39,6 +45,8 @@ pub(crate) struct Words {
     /// Numbers that read as text are texts, too.
     pub(crate) texts: Vec<String>,
     pub(crate) numbers: Vec<i64>,
+    /// A part of an input, and what it was compared with.
+    pub(crate) swaps: Vec<[String; 2]>,
 }
 
 /// Puts counters into a component, which may be text.
@@ -51,9 +59,11 @@ pub(crate) fn counted(bytes: &[u8]) -> Result<Counted, String> {
 }
 
 /// Numbers for counters. A span is so many one after the other.
+#[derive(Default)]
 struct Counters {
     next: u32,
     all: u32,
+    compares: BTreeMap<u32, (u32, i64)>,
 }
 
 impl Counters {
@@ -64,6 +74,15 @@ impl Counters {
         }
         self.next += span;
         self.next - span
+    }
+
+    /// The same for a comparison with a number.
+    fn take_for(&mut self, span: u32, number: Option<i64>) -> u32 {
+        let first = self.take(span);
+        if let Some(number) = number.filter(|_| self.all <= MOST) {
+            self.compares.insert(first, (span, number));
+        }
+        first
     }
 }
 
@@ -85,11 +104,21 @@ impl Constants {
         let mut all: Vec<(u32, i64)> = self.seen.into_iter().map(|(value, count)| (count, value)).collect();
         all.sort_unstable();
         all.truncate(Constants::KEPT);
-        let mut words = Words { texts: Vec::new(), numbers: all.iter().map(|(_, value)| *value).collect() };
-        for (_, value) in all {
-            words.texts.extend(text(value));
-        }
+        let mut words = Words::default();
+        all.into_iter().for_each(|(_, value)| words.add(value));
         words
+    }
+}
+
+impl Words {
+    /// Takes in a number, and the text that it is.
+    pub(crate) fn add(&mut self, number: i64) {
+        self.numbers.push(number);
+        // The code does not say whether a negative one is meant.
+        self.numbers.extend(
+            i32::try_from(number).ok().filter(|number| *number < 0).map(|number| i64::from(number.cast_unsigned())),
+        );
+        self.texts.extend(text(number));
     }
 }
 

@@ -1,21 +1,20 @@
 //! How does a core module count what it does? Before each branch stands what adds one to the counter of the way that it
-//! goes; functions and loops have one at their beginning. A comparison with a large number counts how much of it is the
-//! same, so that one letter after the other can be found.
+//! goes; functions and loops have one at their beginning. A comparison with a number counts how much of it is the same,
+//! so that one letter after the other can be found, and tells by that that there was one.
 
 use super::compare::{self, Compares};
-use super::{Constants, Counters, FIRST};
+use super::count::{Count, Spare};
+use super::{Constants, Counters};
 use std::collections::{BTreeMap, BTreeSet};
 use wasm_encoder::reencode::{Error, Reencode, utils};
 use wasm_encoder::{
-    CodeSection, EntityType, ExportSection, Function, FunctionSection, ImportSection, Instruction, MemArg, MemoryType,
-    Module, SectionId, TypeSection, ValType,
+    CodeSection, EntityType, ExportSection, Function, FunctionSection, ImportSection, Instruction, MemoryType, Module,
+    SectionId, TypeSection, ValType,
 };
 use wasmparser::{CompositeInnerType, ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef};
 
 /// From where a module imports memory and function of the counters.
 pub(super) const COUNTERS: &str = "hermes-testkit-coverage";
-/// Most ways of one branch with a table that are told apart.
-const WAYS: u32 = 256;
 
 /// Puts counters into a module; `None` if it has no function. `called` are its exports that are called from outside:
 /// at their end the counters are told.
@@ -36,7 +35,8 @@ pub(super) fn counted(
         true => compare::comparing(module, &facts.exports, |index| facts.numbers(index)),
         false => BTreeMap::new(),
     };
-    let mut counting = Counting { facts: &facts, counters, constants, ends, comparing, body: 0, has_imports: false };
+    let count = Count { memory: facts.memories, counters, constants };
+    let mut counting = Counting { facts: &facts, count, ends, comparing, body: 0, has_imports: false };
     let mut written = Module::new();
     counting
         .parse_core_module(&mut written, Parser::new(0), module)
@@ -127,8 +127,7 @@ impl Facts {
 /// Writes a module anew.
 struct Counting<'a> {
     facts: &'a Facts,
-    counters: &'a mut Counters,
-    constants: &'a mut Constants,
+    count: Count<'a>,
     /// Exports at whose end is told, with their functions; each has a function of its own behind all others.
     ends: Vec<(String, u32)>,
     /// Its own functions that compare texts.
@@ -136,14 +135,6 @@ struct Counting<'a> {
     /// Which function's body comes next.
     body: u32,
     has_imports: bool,
-}
-
-/// Locals of a function that are ours: two numbers and a place, and two wide numbers.
-struct Spare {
-    first: u32,
-    second: u32,
-    place: u32,
-    wide: [u32; 2],
 }
 
 impl Counting<'_> {
@@ -163,132 +154,6 @@ impl Counting<'_> {
         imports.import(COUNTERS, "memory", EntityType::Memory(memory));
         imports.import(COUNTERS, "tell", EntityType::Function(self.type_of_tell()));
     }
-
-    /// Adds one to a counter; on the stack is its place, which is added to its number.
-    fn add(&self, code: &mut Function, spare: &Spare, number: u32) {
-        let counter = MemArg { offset: u64::from(FIRST + number), align: 0, memory_index: self.facts.memories };
-        for instruction in [
-            Instruction::LocalTee(spare.place),
-            Instruction::LocalGet(spare.place),
-            Instruction::I32Load8U(counter),
-            Instruction::I32Const(1),
-            Instruction::I32Add,
-            Instruction::I32Store8(counter),
-        ] {
-            code.instruction(&instruction);
-        }
-    }
-
-    fn here(&mut self, code: &mut Function, spare: &Spare) {
-        let number = self.counters.take(1);
-        code.instruction(&Instruction::I32Const(0));
-        self.add(code, spare, number);
-    }
-
-    /// Counts what is about to happen, with what is on the stack as it is.
-    fn before(&mut self, code: &mut Function, spare: &Spare, before: &Operator<'_>, next: &Operator<'_>) {
-        let constant = match before {
-            Operator::I32Const { value } => Some(i64::from(*value)),
-            Operator::I64Const { value } => Some(*value),
-            _ => None,
-        };
-        if let Some(value) = constant.filter(|_| compares(next)) {
-            self.constants.note(value);
-        }
-        // One letter is found by its own branch.
-        let is_large = constant.is_some_and(|value| !(-256..=255).contains(&value));
-        match next {
-            Operator::If { .. } | Operator::BrIf { .. } | Operator::Select | Operator::TypedSelect { .. } => {
-                let number = self.counters.take(2);
-                code.instruction(&Instruction::LocalTee(spare.first));
-                code.instruction(&Instruction::I32Eqz);
-                self.add(code, spare, number);
-                code.instruction(&Instruction::LocalGet(spare.first));
-            }
-            Operator::BrTable { targets } => {
-                let last = targets.len().min(WAYS - 1);
-                let number = self.counters.take(last + 1);
-                for instruction in [
-                    Instruction::LocalTee(spare.first),
-                    Instruction::I32Const(last as i32),
-                    Instruction::LocalGet(spare.first),
-                    Instruction::I32Const(last as i32),
-                    Instruction::I32LtU,
-                    Instruction::Select,
-                ] {
-                    code.instruction(&instruction);
-                }
-                self.add(code, spare, number);
-                code.instruction(&Instruction::LocalGet(spare.first));
-            }
-            Operator::I32Eq | Operator::I32Ne | Operator::I32Xor if is_large => {
-                let number = self.counters.take(5);
-                for instruction in [
-                    Instruction::LocalSet(spare.second),
-                    Instruction::LocalTee(spare.first),
-                    Instruction::LocalGet(spare.second),
-                    Instruction::I32Xor,
-                    Instruction::I32Ctz,
-                    Instruction::I32Const(3),
-                    Instruction::I32ShrU,
-                ] {
-                    code.instruction(&instruction);
-                }
-                self.add(code, spare, number);
-                code.instruction(&Instruction::LocalGet(spare.first));
-                code.instruction(&Instruction::LocalGet(spare.second));
-            }
-            Operator::I64Eq | Operator::I64Ne | Operator::I64Xor if is_large => {
-                let number = self.counters.take(9);
-                for instruction in [
-                    Instruction::LocalSet(spare.wide[1]),
-                    Instruction::LocalTee(spare.wide[0]),
-                    Instruction::LocalGet(spare.wide[1]),
-                    Instruction::I64Xor,
-                    Instruction::I64Ctz,
-                    Instruction::I32WrapI64,
-                    Instruction::I32Const(3),
-                    Instruction::I32ShrU,
-                ] {
-                    code.instruction(&instruction);
-                }
-                self.add(code, spare, number);
-                code.instruction(&Instruction::LocalGet(spare.wide[0]));
-                code.instruction(&Instruction::LocalGet(spare.wide[1]));
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Whether something is compared, or taken apart to be compared.
-fn compares(operator: &Operator<'_>) -> bool {
-    use Operator as O;
-    matches!(
-        operator,
-        O::I32Eq
-            | O::I32Ne
-            | O::I32LtS
-            | O::I32LtU
-            | O::I32GtS
-            | O::I32GtU
-            | O::I32LeS
-            | O::I32LeU
-            | O::I32GeS
-            | O::I32GeU
-            | O::I32Xor
-            | O::I64Eq
-            | O::I64Ne
-            | O::I64LtS
-            | O::I64LtU
-            | O::I64GtS
-            | O::I64GtU
-            | O::I64LeS
-            | O::I64LeU
-            | O::I64GeS
-            | O::I64GeU
-            | O::I64Xor
-    )
 }
 
 impl Reencode for Counting<'_> {
@@ -407,17 +272,17 @@ impl Reencode for Counting<'_> {
         let spare = Spare { first: end, second: end + 1, place: end + 2, wide: [end + 3, end + 4] };
         let mut written = Function::new(locals);
         let mut operators = body.get_operators_reader()?;
-        self.here(&mut written, &spare);
+        self.count.here(&mut written, &spare);
         for instruction in compares.iter().flat_map(|compares| compares.noting(self.note())) {
             written.instruction(&instruction);
         }
         let mut before = Operator::Nop;
         while !operators.eof() {
             let operator = operators.read()?;
-            self.before(&mut written, &spare, &before, &operator);
+            self.count.before(&mut written, &spare, &before, &operator);
             written.instruction(&self.instruction(operator.clone())?);
             if let Operator::Loop { .. } = operator {
-                self.here(&mut written, &spare);
+                self.count.here(&mut written, &spare);
             }
             before = operator;
         }

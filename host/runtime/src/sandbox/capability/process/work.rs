@@ -47,6 +47,7 @@ impl Machine {
             input: input.len(),
             grants: Vec::new(),
             hidden: Vec::new(),
+            fixed: Vec::new(),
             system: vec![helper.clone()],
             network: false,
             files: Vec::new(),
