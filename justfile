@@ -73,8 +73,10 @@ conformance-authors: setup-host setup-conformance setup-languages plugins
     cp Cargo.lock tests/conformance/outside/Cargo.lock
     CARGO_TARGET_DIR='{{ cache }}/outside' cargo check --manifest-path tests/conformance/outside/Cargo.toml
     python3 tests/conformance/hostile.py "$command"
+    cp Cargo.lock tests/conformance/libfuzzer/Cargo.lock
+    cargo build --manifest-path tests/conformance/libfuzzer/Cargo.toml
     PATH="$node:$PATH" python3 tests/conformance/languages.py "$command" '{{ cache }}/conformance/python' \
-        '{{ cache }}/conformance/languages/node_modules'
+        '{{ cache }}/conformance/languages/node_modules' "$CARGO_TARGET_DIR/debug/fuzz-with-libfuzzer"
 
 # Do all that CI does
 check: test lint

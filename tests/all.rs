@@ -7,6 +7,7 @@
 
 mod support;
 
+mod apart;
 mod approvals;
 mod arguments;
 mod audit;
@@ -28,6 +29,7 @@ mod embedding;
 mod fuzz;
 mod fuzzing;
 mod gateway;
+mod giving_up;
 mod hostile;
 mod install;
 mod leaks;

@@ -2,14 +2,18 @@
 
 use crate::support::house::component;
 use crate::support::user::User;
-use hermes_testkit::fuzz::{Finding, Oracle, Plan, Report, fuzz, replay};
+use hermes_runtime::call::Digest;
+use hermes_testkit::fuzz::{Finding, Oracle, Plan, Report, Target, fuzz, replay};
 use hermes_testkit::plugin::Plugin;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 /// Most calls for one fault; a time would fail on a busy machine.
 const CALLS: u64 = 5000;
+/// Calls in which a fault behind four bytes is found, or is not.
+const HIDDEN: u64 = 2500;
 
 /// A plugin with one tool of the faulty guest.
 struct Planted {
@@ -84,6 +88,21 @@ fn planted() -> Vec<Planted> {
     ]
 }
 
+/// Faults behind four bytes that no schema and no list of odd texts suggests.
+fn hidden() -> Vec<Planted> {
+    let planted = |tool, inputs, outputs| Planted { tool, oracle: Oracle::Trap, inputs, outputs, limits: WIDE };
+    let text = "text = { type = 'string', maxLength = 100 }";
+    vec![
+        planted("letters", text, "length = { type = 'integer' }"),
+        planted("word", text, "length = { type = 'integer' }"),
+        planted(
+            "number",
+            "number = { type = 'integer', minimum = 0, maximum = 4294967295 }",
+            "half = { type = 'integer' }",
+        ),
+    ]
+}
+
 impl Planted {
     /// Writes the plugin into a folder.
     fn put(&self, folder: &Path) {
@@ -121,9 +140,9 @@ impl Planted {
     }
 }
 
-fn look(plugin: &Plugin, seed: u64) -> Report {
+fn look(plugin: &Plugin, seed: u64, calls: u64) -> Report {
     let hour = Duration::from_secs(3600);
-    fuzz(plugin, &Plan { calls: CALLS, enough: 1, seed, time: hour, ..Plan::default() }).unwrap()
+    fuzz(plugin, &Plan { calls, enough: 1, seed, time: hour, ..Plan::default() }).unwrap()
 }
 
 /// Components are compiled by the helper of the tests.
@@ -136,7 +155,7 @@ fn every_planted_fault_is_found_made_small_and_seen_again() {
     set_up();
     for fault in planted() {
         let plugin = fault.plugin();
-        let report = look(&plugin, 1);
+        let report = look(&plugin, 1, CALLS);
         let [finding] = report.findings.as_slice() else {
             panic!("`{}` was not found in {} calls", fault.tool, report.calls)
         };
@@ -168,24 +187,104 @@ fn harmless(plugin: &Plugin) -> Value {
 }
 
 #[test]
+fn a_fault_behind_four_bytes_is_found_by_a_look_at_what_was_reached_and_not_without() {
+    set_up();
+    let hour = Duration::from_secs(3600);
+    for fault in hidden() {
+        let plugin = fault.plugin();
+        let guided = look(&plugin, 1, HIDDEN);
+        let [finding] = guided.findings.as_slice() else {
+            panic!("`{}` was not found in {} calls: {:?}", fault.tool, guided.calls, guided.coverage)
+        };
+        assert_eq!((finding.oracle, &guided.unguided), (Oracle::Trap, &None), "{finding}");
+        let coverage = guided.coverage.unwrap();
+        assert!(coverage.kept > 3 && coverage.reached() > 100, "{coverage:?}");
+        assert!(coverage.reached() <= coverage.counted as usize, "{coverage:?}");
+        assert!(coverage.curve.is_sorted_by_key(|point| (point.calls, point.edges)), "{coverage:?}");
+        assert!(replay(&plugin, finding).unwrap().is_some(), "{finding}");
+        let blind = Plan { calls: HIDDEN, enough: 1, seed: 1, time: hour, blind: true, ..Plan::default() };
+        let blind = fuzz(&plugin, &blind).unwrap();
+        assert!(blind.findings.is_empty() && blind.calls >= HIDDEN && blind.coverage.is_none(), "{blind:?}");
+    }
+}
+
+#[test]
+fn bytes_of_another_engine_are_inputs_and_what_they_reach_is_told() {
+    set_up();
+    let folder = tempfile::tempdir().unwrap();
+    planted().remove(0).put(folder.path());
+    let mut target = Target::of(folder.path()).unwrap();
+    let edges = [const { AtomicU8::new(0) }; 4096];
+    let reached = |edges: &[AtomicU8]| edges.iter().filter(|edge| edge.load(Ordering::Relaxed) > 0).count();
+    let mut found = None;
+    for number in 0..CALLS {
+        let bytes = Digest::of(&number.to_le_bytes());
+        found = target.run(bytes.bytes(), &edges).unwrap();
+        if found.is_some() {
+            break;
+        }
+    }
+    let finding = found.expect("the fault is found");
+    assert_eq!((finding.oracle, finding.tool.as_str()), (Oracle::Trap, "trap"));
+    assert!(reached(&edges) > 100);
+}
+
+#[test]
 fn a_seed_makes_a_run_what_it_was() {
     set_up();
     let fault = planted().remove(0);
-    let (first, again) = (look(&fault.plugin(), 5), look(&fault.plugin(), 5));
+    let (first, again) = (look(&fault.plugin(), 5, CALLS), look(&fault.plugin(), 5, CALLS));
     assert_eq!((first.calls, &first.findings[0].args), (again.calls, &again.findings[0].args));
+    let reached = |report: &Report| {
+        let curve = &report.coverage.as_ref().unwrap().curve;
+        curve.iter().map(|point| (point.calls, point.edges)).collect::<Vec<_>>()
+    };
+    assert_eq!(reached(&first), reached(&again));
 }
 
 #[test]
 fn a_tool_without_a_fault_gives_no_finding_and_its_neighbours_do() {
     set_up();
     let plugin = Plugin::component(&std::fs::read(component("faulty")).unwrap()).unwrap();
-    assert_eq!(plugin.tools().unwrap().len(), 10);
+    assert_eq!(plugin.tools().unwrap().len(), 13);
     let hour = Duration::from_secs(3600);
     let report = fuzz(&plugin, &Plan { calls: 1500, time: hour, ..Plan::default() }).unwrap();
     let of_sound: Vec<&Finding> = report.findings.iter().filter(|finding| finding.tool == "sound").collect();
     assert!(of_sound.is_empty(), "{}", of_sound[0]);
     assert!(report.findings.len() >= 4, "{:?}", report.findings);
-    assert!(report.accepted * 5 > report.calls, "{} of {}", report.accepted, report.calls);
+    assert!(report.accepted * 2 > report.inputs, "{} of {}", report.accepted, report.inputs);
+}
+
+#[test]
+fn the_command_draws_what_was_reached_and_is_blind_if_that_is_wanted() {
+    let user = User::new();
+    hidden().remove(1).put(&user.path("workspace/word"));
+    let fuzz = ["plugin", "fuzz", "word", "--time", "60m", "--calls", "5000", "--enough", "1", "--output", "text"];
+    let ended = user.run(&[&fuzz[..], &["--plot", "word.svg"]].concat()).exits(5);
+    for word in ["\"text\":\"vxjq\"", "  calls   seconds   edges", "edges reached", "inputs kept"] {
+        assert!(ended.out.contains(word), "nothing of `{word}` in\n{}", ended.out);
+    }
+    let picture = std::fs::read_to_string(user.path("workspace/word.svg")).unwrap();
+    assert!(picture.starts_with("<svg") && picture.contains("class=\"curve\" d=\"M"), "{picture}");
+    let kept = std::fs::read_to_string(user.path("workspace/word/fuzz/inputs.jsonl")).unwrap();
+    assert!(kept.lines().count() > 3, "{kept}");
+    let blind = [&fuzz[..], &["--blind", "--corpus", "other"]].concat();
+    let ended = user.run(&blind).exits(0);
+    assert!(!ended.out.contains("edges"), "{}", ended.out);
+    user.run(&[&blind[..], &["--plot", "word.svg"]].concat()).exits(2);
+}
+
+#[test]
+fn arguments_of_past_calls_are_tried_first() {
+    let user = User::new();
+    hidden().remove(1).put(&user.path("plugins/word"));
+    let plugins = user.path("plugins");
+    user.configure(&format!("plugin_folders = [{plugins:?}]\n[roles.tester]\ndefault = true\n"));
+    user.run(&["call", "word", "text=vxjq"]).exits(9);
+    let folder = user.path("plugins/word").display().to_string();
+    let fuzz = ["plugin", "fuzz", &folder, "--time", "60m", "--calls", "20", "--blind", "--corpus", "kept"];
+    user.run(&fuzz).exits(0);
+    user.run(&[&fuzz[..], &["--recorded"]].concat()).exits(5);
 }
 
 #[test]
@@ -206,6 +305,7 @@ fn the_command_shows_a_finding_keeps_it_and_sees_it_again() {
         assert!(ended.out.contains(word), "nothing of `{word}` in\n{}", ended.out);
     }
     let kept: Vec<_> = std::fs::read_dir(user.path("workspace/trap/fuzz")).unwrap().flatten().collect();
+    let kept: Vec<_> = kept.iter().filter(|entry| entry.path().extension().is_some_and(|end| end == "json")).collect();
     assert_eq!(kept.len(), 1);
     user.run(&[&fuzz[..], &["--replay"]].concat()).exits(5);
     // Once nothing is kept, nothing is tried.

@@ -2,6 +2,7 @@
 
 mod check;
 mod exchange;
+mod reference;
 mod reload;
 mod routes;
 mod tour;

@@ -3,7 +3,7 @@
 
 use crate::support::house::{component, copy_folder, project};
 use hermes_testkit::scripted::Reply;
-use hermes_testkit::{Bench, Setting};
+use hermes_testkit::{Bench, FileFaults, Setting};
 use serde_json::json;
 
 /// A shipped plugin with its component.
@@ -23,6 +23,7 @@ fn other_hosts_answer_as_the_test_says() {
         .reply("GET", "/rates", Reply::json(&json!({ "eur": 1.25 })))
         .reply("GET", "/gone", Reply::status(410, "no longer"))
         .reply("GET", "/cut", Reply::Cut(3))
+        .reply("GET", "/dribble", Reply::Dribble)
         .reply("GET", "/garbage", Reply::Garbage)
         .start()
         .unwrap();
@@ -31,6 +32,7 @@ fn other_hosts_answer_as_the_test_says() {
     assert!(called.ok().to_string().contains("1.25"), "{:#}", called.ok());
     assert!(called.envelope.metadata.usage.as_ref().is_some_and(|usage| usage.host_calls > 0));
     assert!(get("/gone").failure().ends_with("http_status"), "{}", get("/gone").failure());
+    assert!(get("/dribble").ok().to_string().contains("2.5"), "byte by byte, and whole");
     for broken in ["/cut", "/garbage"] {
         assert!(get(broken).failure().starts_with("upstream/"), "{}", get(broken).failure());
     }
@@ -39,6 +41,23 @@ fn other_hosts_answer_as_the_test_says() {
     // Nothing else is reached, also not what is public.
     let called = bench.call("http_get", json!({ "url": "http://example.com/" }));
     assert!(called.failure().starts_with("denied/"), "{}", called.failure());
+}
+
+#[test]
+fn a_disk_is_full_and_files_are_cut_when_the_test_says_so() {
+    let faults = |full, shrinking| FileFaults { full, shrinking };
+    let text = "0123456789\n".repeat(1000);
+    let bench = |faults| shipped("file").file("a.txt", &text).file_faults(faults).start().unwrap();
+    let write = json!({ "path": "/workspace/b.txt", "mode": "create", "content": "x" });
+    let full = bench(faults(true, false));
+    assert_eq!(full.call("file_write", write.clone()).failure(), "tool_failed/no_space");
+    assert!(!full.workspace().join("b.txt").exists());
+    let read = json!({ "path": "/workspace/a.txt" });
+    let shown =
+        |bench: &Bench| bench.call("file_read", read.clone()).envelope.data.to_string().matches("0123456789").count();
+    let (cut, whole) = (shown(&bench(faults(false, true))), shown(&full));
+    assert!(cut < whole && cut > 0, "{cut} of {whole} lines");
+    bench(FileFaults::default()).call("file_write", write).ok();
 }
 
 #[test]

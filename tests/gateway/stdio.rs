@@ -1,6 +1,8 @@
 //! Does a well-behaved client get what the protocol promises?
 
 use super::peer::{self, Peer, code};
+use crate::support::guest::Guest;
+use crate::support::user::User;
 use serde_json::{Value, json};
 
 #[test]
@@ -163,6 +165,39 @@ fn a_cancelled_call_is_ended_and_recorded_and_not_answered() {
         peer::records(&user).iter().filter_map(|record| record["record"]["code"].as_u64()).collect();
     codes.sort_unstable();
     assert_eq!(codes, [200, 499]);
+}
+
+#[test]
+fn a_cancelled_call_that_cleans_up_has_its_time_and_is_not_answered_either() {
+    let guest = Guest {
+        manifest: "timeout_ms = 60000\ngrace_ms = 10000".into(),
+        limits: "fuel = 1000000000000, host_calls = 1000000000".into(),
+        fields: "(data (i32.const 1024) \"put away\")".into(),
+        ..Guest::that(
+            "(call $report (i64.const 1) (i32.const 0) (i64.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+             (loop $on (br_if $on (i32.eqz (call $cancelled))))
+             (call $log (i32.const 1) (i32.const 1024) (i32.const 8))
+             (call $ok (local.get $args) (local.get $args_len))",
+        )
+    };
+    let user = User::with_guest(&guest);
+    let plugins = user.path("plugins");
+    user.configure(&format!(
+        "plugin_folders = [{plugins:?}]\n[roles.Builder]\ndefault = true\n\
+         [ceiling]\nfuel = 1000000000000\nhost_calls = 1000000000\n"
+    ));
+    let mut peer = Peer::open(&user);
+    let meta = json!({ "progressToken": "p" });
+    peer.request(json!(1), "tools/call", json!({ "name": "probe", "arguments": {}, "_meta": meta }));
+    assert_eq!(peer.next()["method"], "notifications/progress", "it runs");
+    peer.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }));
+    peer.assert_alive(2);
+    let (rest, _) = peer.finish();
+    assert!(rest.is_empty(), "{rest:?}");
+    let records = peer::records(&user);
+    assert_eq!((records.len(), &records[0]["record"]["code"]), (1, &json!(499)));
+    let log = records[0]["record"]["log"].to_string();
+    assert!(log.contains("put away"), "{}", records[0]);
 }
 
 #[test]

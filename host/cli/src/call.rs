@@ -4,6 +4,7 @@ use crate::args::{Arguments, CallArguments, Format};
 use crate::failure::Failure;
 use crate::{identity, output, setup};
 use hermes_runtime::call::{self, Call};
+use hermes_runtime::cancel::Cancel;
 use hermes_runtime::{Envelope, Runtime};
 use serde::Deserialize;
 use serde_json::Value;
@@ -41,6 +42,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Resul
         fixed: None,
         parent: None,
         asks_itself: false,
+        cancel: None,
     };
     let code = match (one, &command.batch) {
         (Some((tool, text)), _) => {
@@ -57,14 +59,23 @@ pub(crate) async fn run(arguments: &Arguments, command: &CallArguments) -> Resul
     Ok(code)
 }
 
-/// The answer, or nothing if the person pressed Ctrl-C, which ends the call and leaves its record.
+/// The answer, or nothing if the person pressed Ctrl-C, which ends the call and leaves its record. A tool that cleans up
+/// has its time for it, unless the person presses it again.
 async fn call_or_give_up(runtime: &Runtime, call: Call, ending: &mut Ending) -> Option<Envelope> {
     let (sender, mut progress) = tokio::sync::mpsc::channel(16);
-    let mut running = std::pin::pin!(runtime.call(Call { progress: Some(sender), ..call }));
+    let cancel = Cancel::default();
+    let call = Call { progress: Some(sender), cancel: Some(cancel.clone()), ..call };
+    let mut running = std::pin::pin!(runtime.call(call));
+    let mut gave_up = false;
     loop {
         tokio::select! {
-            injection = &mut running => return Some(injection.envelope),
-            () = ending.told() => return None,
+            injection = &mut running => return (!gave_up).then_some(injection.envelope),
+            () = ending.told() => {
+                if gave_up || !cancel.tell() {
+                    return None;
+                }
+                gave_up = true;
+            }
             Some(update) = progress.recv() => output::progress(&update),
         }
     }

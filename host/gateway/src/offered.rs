@@ -176,6 +176,7 @@ async fn call(server: &Server, entry: String, args: Value) -> Result<Map<String,
         fixed: None,
         parent: None,
         asks_itself: false,
+        cancel: None,
     };
     let envelope = server.runtime().call(call).await.envelope;
     match (envelope.error, envelope.data) {

@@ -7,6 +7,7 @@ use crate::offered::{self, Offer};
 use crate::rooted::Rooted;
 use crate::{Identity, answer, listing};
 use hermes_runtime::call::{Arguments, Call, Progress, Situation};
+use hermes_runtime::cancel::Cancel;
 use hermes_runtime::{Envelope, Runtime};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorCode, ErrorData,
@@ -79,14 +80,15 @@ impl Server {
     /// Runs one call; nothing when the client took it back. Dropping the call's future ends it and records that.
     async fn run(&self, call: Call, told: Option<Told>, context: &RequestContext<RoleServer>) -> Option<Envelope> {
         let (sender, receiver) = tokio::sync::mpsc::channel(PROGRESS);
-        let call = Call { progress: told.is_some().then_some(sender), ..call };
+        let cancel = Cancel::default();
+        let call = Call { progress: told.is_some().then_some(sender), cancel: Some(cancel.clone()), ..call };
         let mut telling = std::pin::pin!(async {
             match told {
                 Some(told) => told.tell(receiver).await,
                 None => drop(receiver),
             }
         });
-        let mut has_told = false;
+        let (mut has_told, mut gave_up) = (false, false);
         let answered = {
             let mut answering = std::pin::pin!(async {
                 let _turn = self.running.acquire().await;
@@ -95,12 +97,19 @@ impl Server {
             loop {
                 tokio::select! {
                     biased;
-                    () = context.ct.cancelled() => return None,
+                    // A tool that cleans up ends by itself, within its time.
+                    () = context.ct.cancelled(), if !gave_up => match cancel.tell() {
+                        true => gave_up = true,
+                        false => return None,
+                    },
                     injection = &mut answering => break injection,
                     () = &mut telling, if !has_told => has_told = true,
                 }
             }
         };
+        if gave_up {
+            return None;
+        }
         if !has_told {
             // Progress must not follow the answer, and a client that reads nothing must not hold it up.
             let _ = tokio::time::timeout(PROGRESS_FLUSH, telling).await;
@@ -142,6 +151,7 @@ impl Server {
             fixed: None,
             parent: None,
             asks_itself: false,
+            cancel: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What is a call, who makes it and in which circumstances? The values that the steps hand to each other and that
 //! belong to none of them. Must not decide anything.
 
+use crate::cancel::Cancel;
 use crate::envelope::Repair;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,6 +32,8 @@ pub struct Call {
     /// Whether whoever makes the call asks a person when one has to decide: it is told so at once, and somebody is there.
     /// Never from an agent.
     pub asks_itself: bool,
+    /// How it is told that nobody waits for its answer any more.
+    pub cancel: Option<Cancel>,
 }
 
 /// Calls within each other, the outermost not counted.
@@ -174,7 +177,7 @@ pub struct Situation {
 }
 
 /// How far a running call has come.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// How much is done.
     pub done: u64,
@@ -279,6 +282,7 @@ impl Call {
             fixed: None,
             parent: None,
             asks_itself: false,
+            cancel: None,
         }
     }
 

@@ -6,6 +6,7 @@ use crate::authority::Authority;
 pub use crate::browsing::BrowserSettings;
 use crate::browsing::WrittenBrowser;
 use crate::document::{self, Fault, Faults};
+use crate::faults::FileFaults;
 use crate::outbound::{HttpSettings, SecretSettings};
 use crate::rules::{LabelRule, PolicySettings, RiskSettings};
 use crate::servers::McpSettings;
@@ -74,6 +75,9 @@ pub struct Config {
     /// Capabilities that the embedding program adds.
     #[serde(skip)]
     pub authorities: Vec<Authority>,
+    /// What goes wrong with files, in a test.
+    #[serde(skip)]
+    pub file_faults: FileFaults,
     /// Those of them that are kept from tools for what they do, not for what they say: git may show what they were.
     #[serde(skip)]
     pub no_secrets: BTreeSet<PathBuf>,
@@ -180,6 +184,7 @@ impl Config {
             browser: BrowserSettings::default(),
             protected: BTreeSet::new(),
             authorities: Vec::new(),
+            file_faults: FileFaults::default(),
             no_secrets: BTreeSet::new(),
         }
     }

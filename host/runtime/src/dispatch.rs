@@ -300,6 +300,7 @@ impl Runtime {
             progress: call.progress.clone(),
             fixed: call.fixed.as_deref(),
             parent: call.parent.as_deref(),
+            cancel: call.cancel.as_ref(),
             invoker: None,
         }
     }

@@ -53,6 +53,7 @@ impl Runtime {
             fixed: call.fixed.clone(),
             parent: Some(parent),
             asks_itself: false,
+            cancel: None,
         };
         let _ = answer.send(self.boxed(nested).await.envelope);
     }

@@ -213,12 +213,11 @@ impl New {
             new.adapters.insert_failed(&manifest.name, &manifest.names, &why);
             new.faults.push(Fault::whole(&plugin.file, message));
         };
-        if manifest.sandbox.profile == Profile::Process {
-            let why = "it asks for the profile `process`, which this runtime does not have";
-            return failed(self, why.into(), format!("the adapter `{}` cannot be used: {why}", manifest.name));
-        }
         // What cannot be used leaves the one before in service; `keep_what_cannot_be_read` puts it back.
         let installed = match &manifest.functions {
+            functions if manifest.sandbox.profile == Profile::Process => {
+                reading.sandbox.install_apart(&plugin.component, &now.capabilities, functions.is_some())
+            }
             None => reading.sandbox.install(&plugin.component, &now.capabilities),
             Some(_) => {
                 let installed = reading.sandbox.install_functions(&plugin.component, &now.capabilities);
@@ -244,6 +243,7 @@ impl New {
             capabilities: now.capabilities,
             reasons: manifest.reasons.iter().cloned().collect(),
             limits: manifest.sandbox.limits.clone(),
+            profile: manifest.sandbox.profile,
             alive: Some(installed.alive),
         };
         self.insert(adapter.into(), plugin);
@@ -326,7 +326,7 @@ fn is_same(known: &Adapter, plugin: &Plugin, now: &AcceptedAdapter) -> bool {
         && known.origin == plugin.file
         && known.reasons == manifest.reasons.iter().cloned().collect()
         && known.limits == manifest.sandbox.limits
-        && manifest.sandbox.profile == Profile::InProcess
+        && known.profile == manifest.sandbox.profile
 }
 
 fn built_in_manifests() -> Vec<ManifestText> {

@@ -75,6 +75,17 @@ impl Call {
         crate::native::note(|world| world.progress.push((done, total, message.to_owned())));
     }
 
+    /// Whether nobody waits for the answer any more. A tool whose manifest has `grace_ms` looks now and then, puts away what
+    /// it has begun, and returns; it is ended when that time is over.
+    pub fn is_cancelled(&self) -> bool {
+        #[cfg(target_arch = "wasm32")]
+        {
+            crate::bindings::hermes::tool::progress::cancelled()
+        }
+        #[cfg(not(target_arch = "wasm32"))]
+        crate::native::note(|world| world.cancelled)
+    }
+
     /// Writes a line into the call's log, which people see and agents do not.
     pub fn log(&self, level: Level, message: &str) {
         #[cfg(target_arch = "wasm32")]

@@ -1,64 +1,26 @@
 //! Which inputs break a component? Inputs are made from its schemas and run through all seven steps in a world that is
 //! not kind: a workspace that is empty, read-only or odd, a clock at its ends, little fuel and memory, other hosts that
-//! break off or never answer. What must never happen is judged, the input that makes it happen is made small, and kept,
-//! so that the next run begins with it.
+//! break off or never answer. Inputs that lead further into the component are changed again and again. What must never
+//! happen is judged, the input that makes it happen is made small, and kept, so that the next run begins with it.
 
 use crate::corpus::{keep, read_corpus};
 use crate::generate::{Manner, Random, arguments, mix};
+use crate::guide::Guide;
+pub use crate::guide::{Coverage, Point};
+pub use crate::oracle::Oracle;
+use crate::oracle::{broken, difference, entries};
+pub use crate::plot::plot;
 use crate::plugin::Plugin;
 use crate::shrink;
+pub use crate::target::Target;
 pub use crate::world::World;
 use crate::world::Worlds;
 use hermes_runtime::envelope::Envelope;
-use hermes_runtime::error::{Kind, Step};
+use hermes_runtime::error::Step;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-/// What must never happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Oracle {
-    /// The component breaks off.
-    Trap,
-    /// It does not end within its time.
-    Hang,
-    /// It uses more fuel than its manifest gives it.
-    Fuel,
-    /// It uses more memory than its manifest gives it.
-    Memory,
-    /// It recurses until the stack is full.
-    Stack,
-    /// It returns, logs or asks more than it may.
-    Limit,
-    /// What it returns is not what it declares, or is no JSON where it says so.
-    Output,
-    /// It reaches for something outside what was granted.
-    OutsideGrant,
-    /// The same input with the same clock and randomness gives another result.
-    Nondeterminism,
-    /// Each of many equal calls needs more than the one before, or leaves more behind.
-    Leak,
-}
-
-impl Oracle {
-    /// Its name, as it is printed and kept.
-    pub fn name(self) -> &'static str {
-        match self {
-            Oracle::Trap => "trap",
-            Oracle::Hang => "hang",
-            Oracle::Fuel => "fuel",
-            Oracle::Memory => "memory",
-            Oracle::Stack => "stack",
-            Oracle::Limit => "limit",
-            Oracle::Output => "output",
-            Oracle::OutsideGrant => "outside_grant",
-            Oracle::Nondeterminism => "nondeterminism",
-            Oracle::Leak => "leak",
-        }
-    }
-}
 
 /// An input that makes something happen that must not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,6 +55,8 @@ pub struct Plan {
     pub seeds: Vec<(String, Value)>,
     /// Whether nothing is tried but the corpus and the seeds.
     pub known_only: bool,
+    /// Whether inputs are made without a look at what those before reached.
+    pub blind: bool,
 }
 
 impl Default for Plan {
@@ -105,6 +69,7 @@ impl Default for Plan {
             corpus: None,
             seeds: Vec::new(),
             known_only: false,
+            blind: false,
         }
     }
 }
@@ -114,48 +79,81 @@ impl Default for Plan {
 pub struct Report {
     /// Calls that were made.
     pub calls: u64,
-    /// Calls whose arguments the tool's schema took.
+    /// Inputs that were tried; each is called once or several times.
+    pub inputs: u64,
+    /// Inputs that the tool's schema took.
     pub accepted: u64,
     /// What was found: at most one finding for each tool and oracle.
     pub findings: Vec<Finding>,
     /// After how long each was made, before it was made small.
     pub after: Vec<Duration>,
+    /// What was reached; nothing if the run was blind.
+    pub coverage: Option<Coverage>,
+    /// Why the run was blind although it was not to be.
+    pub unguided: Option<String>,
 }
 
 /// How long a find is made smaller.
 const SHRINKING: Duration = Duration::from_secs(2);
 /// How often an input is repeated to see whether something grows.
 const REPEATS: usize = 6;
-/// One input of so many is repeated.
+/// One input of so many is repeated, and of those that a guided run judges.
 const REPEAT_ONE_IN: u64 = 8;
+const GUIDED_REPEAT_ONE_IN: u64 = 4;
+/// One input of so many that lead nowhere new is run on the component itself, too, where it is judged.
+const JUDGE_ONE_IN: u64 = 4;
+/// One input of so many is made from nothing although others were kept.
+const NEW_ONE_IN: u64 = 4;
 
 /// Looks for inputs that break a plugin.
 ///
 /// # Errors
 /// The plugin cannot be loaded, or the corpus not be read.
 pub fn fuzz(plugin: &Plugin, plan: &Plan) -> Result<Report, String> {
-    let started = Instant::now();
-    let end = started + plan.time;
     let tools = plugin.tools()?;
     let mut tryer = Tryer::new(plugin);
+    tryer.worlds.bench(World::Kind, false)?;
     let mut report = Report::default();
-    let kept = plan.corpus.as_deref().map(read_corpus).transpose()?.unwrap_or_default();
-    let real = plan.seeds.iter().map(|(tool, args)| (tool.clone(), args.clone(), World::Kind));
-    let known: Vec<_> = kept.into_iter().map(|kept| (kept.tool, kept.args, kept.world)).chain(real).collect();
-    let mut known = known.into_iter();
+    let mut guide = if plan.blind || plan.known_only {
+        None
+    } else {
+        Guide::new(plugin).map_err(|why| report.unguided = Some(why)).ok()
+    };
+    // What is compiled once does not count.
+    let started = Instant::now();
+    let end = started + plan.time;
+    let mut known = known(plan, guide.is_some())?.into_iter();
     let mut random = Random::new(plan.seed);
     while Instant::now() < end && report.calls < plan.calls && report.findings.len() < plan.enough {
         let (is_known, (tool, args, world)) = match known.next() {
             Some(input) => (true, input),
             None if plan.known_only => break,
-            None => (false, tryer.made(&tools, &plan.seeds, &mut random).ok_or("the plugin has no tool")?),
+            None => {
+                let from_nothing = random.below(NEW_ONE_IN) == 0;
+                let guided =
+                    guide.as_mut().filter(|_| !from_nothing).and_then(|guide| guide.input(&tools, &mut random));
+                let made = guided.or_else(|| tryer.made(&tools, &plan.seeds, &mut random));
+                (false, made.ok_or("the plugin has no tool")?)
+            }
         };
         if !tools.iter().any(|(name, _)| *name == tool) {
             continue;
         }
-        let thorough = is_known || random.below(REPEAT_ONE_IN) == 0;
+        let one_in = if guide.is_some() { GUIDED_REPEAT_ONE_IN } else { REPEAT_ONE_IN };
+        let thorough = is_known || random.below(one_in) == 0;
+        if let Some(guide) = &mut guide {
+            let seen = guide.run(&tool, &args, world, &tryer.origin(world), (tryer.calls, started))?;
+            report.calls = tryer.calls + guide.calls;
+            if !(is_known || seen.is_new || seen.is_odd || random.below(JUDGE_ONE_IN) == 0) {
+                report.accepted += u64::from(seen.accepted);
+                report.inputs += 1;
+                continue;
+            }
+        }
         let (found, accepted) = tryer.judge(&tool, &args, world, thorough)?;
-        report.calls = tryer.calls;
+        let guided = guide.as_ref().map_or(0, |guide| guide.calls);
+        report.calls = tryer.calls + guided;
+        report.inputs += 1;
         report.accepted += u64::from(accepted);
         let Some((oracle, _)) = found else { continue };
         if report.findings.iter().any(|known| known.tool == tool && known.oracle == oracle) {
@@ -167,9 +165,23 @@ pub fn fuzz(plugin: &Plugin, plan: &Plan) -> Result<Report, String> {
             keep(corpus, &finding)?;
         }
         report.findings.push(finding);
-        report.calls = tryer.calls;
+        report.calls = tryer.calls + guided;
     }
+    if let (Some(guide), Some(corpus)) = (&guide, &plan.corpus) {
+        guide.write(corpus)?;
+    }
+    report.coverage = guide.map(|guide| guide.coverage);
     Ok(report)
+}
+
+/// Inputs that are there before any is made: findings of runs before, arguments of real calls, and, for a run that is
+/// guided, inputs that led somewhere.
+fn known(plan: &Plan, guided: bool) -> Result<Vec<(String, Value, World)>, String> {
+    let kept = plan.corpus.as_deref().map(read_corpus).transpose()?.unwrap_or_default();
+    let kept = kept.into_iter().map(|kept| (kept.tool, kept.args, kept.world));
+    let real = plan.seeds.iter().map(|(tool, args)| (tool.clone(), args.clone(), World::Kind));
+    let led = plan.corpus.as_deref().filter(|_| guided).map(Guide::read).unwrap_or_default();
+    Ok(kept.chain(real).chain(led).collect())
 }
 
 /// Looks for inputs that break a plugin, for a test: the same every time, and done after so many calls.
@@ -195,18 +207,23 @@ pub fn replay(plugin: &Plugin, finding: &Finding) -> Result<Option<String>, Stri
 }
 
 /// Runs inputs, each on a workspace as it was at first.
-struct Tryer {
+pub(crate) struct Tryer {
     worlds: Worlds,
     calls: u64,
 }
 
 impl Tryer {
-    fn new(plugin: &Plugin) -> Tryer {
+    pub(crate) fn new(plugin: &Plugin) -> Tryer {
         Tryer { worlds: Worlds::new(plugin), calls: 0 }
     }
 
+    /// Where the other hosts of a world are.
+    pub(crate) fn origin(&self, world: World) -> String {
+        self.worlds.origin(world)
+    }
+
     /// An input, for which a part may be taken from real ones.
-    fn made(
+    pub(crate) fn made(
         &self,
         tools: &[(String, Value)],
         seeds: &[(String, Value)],
@@ -235,7 +252,7 @@ impl Tryer {
     }
 
     /// What an input makes happen, and whether the tool's schema takes it.
-    fn judge(
+    pub(crate) fn judge(
         &mut self,
         tool: &str,
         args: &Value,
@@ -293,72 +310,6 @@ impl Tryer {
         finding.what = found.map(|(_, what)| what).unwrap_or_else(|| "it did not happen again".into());
         Ok(finding)
     }
-}
-
-/// What must not be, in one answer.
-fn broken(envelope: &Envelope, args: &Value) -> Option<(Oracle, String)> {
-    let undeclared = envelope.metadata.warnings.iter().find(|warning| {
-        warning.contains("the tool declares") || warning.contains("is no JSON") || warning.contains("says it is JSON")
-    });
-    if let Some(warning) = undeclared {
-        return Some((Oracle::Output, warning.clone()));
-    }
-    let error = envelope.error.as_ref()?;
-    let oracle = match error.kind {
-        Kind::Trap => Oracle::Trap,
-        Kind::Timeout | Kind::AttemptTimeout if error.step == Step::Sandbox && error.reason.is_none() => Oracle::Hang,
-        Kind::OutOfFuel => Oracle::Fuel,
-        Kind::OutOfMemory => Oracle::Memory,
-        Kind::StackOverflow => Oracle::Stack,
-        Kind::TableLimit
-        | Kind::InstanceLimit
-        | Kind::HandleLimit
-        | Kind::HostCallLimit
-        | Kind::OutputLimit
-        | Kind::LogLimit => Oracle::Limit,
-        // What step 3 refuses never reached the component; a refusal by a capability did.
-        Kind::Denied if error.step == Step::Sandbox && error.reason.as_deref() != Some("read_only") => {
-            // A place or host that the arguments name was the caller's wish, not the component's.
-            let texts = texts_of(args);
-            let is_wish = |named: &str| {
-                texts.iter().any(|text| text.contains(named) || (!text.is_empty() && named.ends_with(text.as_str())))
-            };
-            if error.message.split('`').skip(1).step_by(2).any(|named| !named.is_empty() && is_wish(named)) {
-                return None;
-            }
-            Oracle::OutsideGrant
-        }
-        Kind::Internal => return Some((Oracle::Trap, format!("the runtime itself failed: {error}"))),
-        _ => return None,
-    };
-    let insides = error.log.as_deref().map(|log| format!("\n{log}")).unwrap_or_default();
-    Some((oracle, format!("{error}{insides}")))
-}
-
-/// All texts in a value.
-fn texts_of(value: &Value) -> Vec<String> {
-    match value {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(items) => items.iter().flat_map(texts_of).collect(),
-        Value::Object(members) => members.values().flat_map(texts_of).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
-    }
-}
-
-fn difference(first: &Envelope, again: &Envelope) -> Option<String> {
-    let facts = |envelope: &Envelope| {
-        let error = envelope.error.as_ref().map(|error| (error.kind, error.reason.clone(), error.message.clone()));
-        (envelope.data.clone(), error)
-    };
-    let (first, again) = (facts(first), facts(again));
-    (first != again).then(|| format!("first {first:?}, then {again:?}").chars().take(600).collect())
-}
-
-/// How much is in a folder. Links are not followed: a workspace may have ones that lead out of it.
-fn entries(folder: &Path) -> usize {
-    let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
-    inside.map(|entry| 1 + if is_folder(&entry) { entries(&entry.path()) } else { 0 }).sum()
 }
 
 impl std::fmt::Display for Finding {

@@ -3,22 +3,39 @@
 
 use serde_json::{Map, Number, Value, json};
 
-/// Random numbers that follow from a seed.
+/// Numbers that decide: random ones that follow from a seed, or those of somebody else's bytes.
 #[derive(Clone, Debug)]
-pub struct Random {
-    reader: blake3::OutputReader,
+pub struct Random(Drawn);
+
+#[derive(Clone, Debug)]
+enum Drawn {
+    Seed(Box<blake3::OutputReader>),
+    /// The bytes that are left; when there are none, every number is 0.
+    Bytes(std::collections::VecDeque<u8>),
 }
 
 impl Random {
     /// For one seed.
     pub fn new(seed: u64) -> Random {
-        Random { reader: blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof() }
+        Random(Drawn::Seed(Box::new(blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof())))
+    }
+
+    /// For an engine that has bytes of its own: a change of one of them changes one decision.
+    pub fn of_bytes(bytes: &[u8]) -> Random {
+        Random(Drawn::Bytes(bytes.iter().copied().collect()))
     }
 
     /// A number below `end`, which is not 0.
     pub fn below(&mut self, end: u64) -> u64 {
         let mut bytes = [0; 8];
-        self.reader.fill(&mut bytes);
+        match &mut self.0 {
+            Drawn::Seed(reader) => reader.fill(&mut bytes),
+            Drawn::Bytes(left) => {
+                // No more than the number needs, so that those after it stay what they are.
+                let needed = (64 - end.saturating_sub(1).leading_zeros()).div_ceil(8) as usize;
+                bytes.iter_mut().take(needed).for_each(|byte| *byte = left.pop_front().unwrap_or(0));
+            }
+        }
         u64::from_le_bytes(bytes) % end.max(1)
     }
 
@@ -26,7 +43,7 @@ impl Random {
         self.below(count) == 0
     }
 
-    fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         let index = self.below(items.len() as u64) as usize;
         items.get(index)
     }
@@ -54,6 +71,49 @@ pub fn arguments(schema: &Value, manner: Manner, random: &mut Random, texts: &[S
         spoil(&mut value, random);
     }
     value
+}
+
+/// A text of a format that few texts have by chance.
+fn example(format: &str) -> Option<&'static str> {
+    Some(match format {
+        "date" => "2026-01-31",
+        "time" => "23:59:60Z",
+        "date-time" => "2026-01-31T23:59:59.5+14:00",
+        "duration" => "P1DT2H",
+        "email" => "a.b+c@example.com",
+        "uuid" => "00000000-0000-4000-8000-ffffffffffff",
+        "ipv4" => "127.0.0.1",
+        "ipv6" => "::1",
+        "hostname" | "host" => "example.com",
+        "uri" | "url" => "https://example.com/a?b=c#d",
+        "regex" => "(a|b)*",
+        _ => return None,
+    })
+}
+
+/// One value for a part of a schema, with values as people give them.
+pub(crate) fn value(root: &Value, schema: &Value, random: &mut Random) -> Value {
+    Maker { root, random, texts: &[], hostile: false }.value(schema, 0)
+}
+
+/// A part of a schema, or what it refers to.
+pub(crate) fn resolved(root: &Value, schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    for _ in 0..8 {
+        let Some(pointer) = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#')) else {
+            break;
+        };
+        schema = root.pointer(pointer).cloned().unwrap_or_default();
+    }
+    schema
+}
+
+/// The least and the most that a number may be.
+pub(crate) fn bounds(schema: &Value) -> (f64, f64) {
+    let number = |name: &str| schema[name].as_f64();
+    let least = number("minimum").or(number("exclusiveMinimum").map(|least| least + 1.0));
+    let most = number("maximum").or(number("exclusiveMaximum").map(|most| most - 1.0));
+    (least.unwrap_or(i64::MIN as f64), most.unwrap_or(i64::MAX as f64))
 }
 
 struct Maker<'a> {
@@ -108,7 +168,7 @@ const TEXTS: &[&str] = &[
     "2026-02-30",
     "あ",
 ];
-const NUMBERS: &[i64] = &[
+pub(crate) const NUMBERS: &[i64] = &[
     0,
     1,
     -1,
@@ -132,7 +192,7 @@ const NUMBERS: &[i64] = &[
 
 impl Maker<'_> {
     fn value(&mut self, schema: &Value, depth: usize) -> Value {
-        let schema = self.resolved(schema);
+        let schema = resolved(self.root, schema);
         if let Some(value) = schema.get("const") {
             return value.clone();
         }
@@ -172,18 +232,6 @@ impl Maker<'_> {
         }
     }
 
-    fn resolved(&self, schema: &Value) -> Value {
-        let mut schema = schema.clone();
-        for _ in 0..8 {
-            let Some(pointer) = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'))
-            else {
-                break;
-            };
-            schema = self.root.pointer(pointer).cloned().unwrap_or_default();
-        }
-        schema
-    }
-
     fn object(&mut self, schema: &Value, depth: usize) -> Value {
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -219,15 +267,21 @@ impl Maker<'_> {
     fn text(&mut self, schema: &Value) -> String {
         let least = schema["minLength"].as_u64().unwrap_or(0) as usize;
         let most = schema["maxLength"].as_u64().unwrap_or(if self.hostile { 100_000 } else { 40 }) as usize;
-        let mut text = match self.random.below(4) {
-            0 if self.hostile => {
+        let format = schema["format"].as_str().unwrap_or_default();
+        let is_path = matches!(format, "path" | "url" | "uri" | "host");
+        let mut text = match (self.random.below(8), example(format)) {
+            (0..=4, Some(example)) if !is_path || self.random.one_in(3) => example.to_owned(),
+            (0 | 1, _) if self.hostile => {
                 let unit = self.random.pick(&["a", "ä", "🤷", "\n", "0", "(", "/"]).copied().unwrap_or("a");
                 let count = self.random.below(most.min(100_000) as u64 + 1) as usize;
                 unit.repeat(count)
             }
-            1 if !self.texts.is_empty() => self.random.pick(self.texts).cloned().unwrap_or_default(),
-            0 | 1 => (0..self.random.below(12)).map(|_| char::from(b'a' + self.random.below(26) as u8)).collect(),
-            _ => self.random.pick(TEXTS).copied().unwrap_or_default().to_owned(),
+            (0..=4, _) if is_path && !self.texts.is_empty() => self.told(),
+            (2 | 3, _) if !self.texts.is_empty() => self.told(),
+            (5.., _) if self.hostile || self.random.one_in(3) => {
+                self.random.pick(TEXTS).copied().unwrap_or_default().to_owned()
+            }
+            _ => (0..self.random.below(12)).map(|_| char::from(b'a' + self.random.below(26) as u8)).collect(),
         };
         while text.chars().count() < least {
             text.push('a');
@@ -235,15 +289,13 @@ impl Maker<'_> {
         text.chars().take(most).collect()
     }
 
-    fn bounds(schema: &Value) -> (f64, f64) {
-        let number = |name: &str| schema[name].as_f64();
-        let least = number("minimum").or(number("exclusiveMinimum").map(|least| least + 1.0));
-        let most = number("maximum").or(number("exclusiveMaximum").map(|most| most - 1.0));
-        (least.unwrap_or(i64::MIN as f64), most.unwrap_or(i64::MAX as f64))
+    /// A text that means something where it is used.
+    fn told(&mut self) -> String {
+        self.random.pick(self.texts).cloned().unwrap_or_default()
     }
 
     fn integer(&mut self, schema: &Value) -> Value {
-        let (least, most) = Maker::bounds(schema);
+        let (least, most) = bounds(schema);
         let (least, most) = (least as i64, most as i64);
         let value = match self.random.below(4) {
             0 => least,
@@ -255,7 +307,7 @@ impl Maker<'_> {
     }
 
     fn number(&mut self, schema: &Value) -> Value {
-        let (least, most) = Maker::bounds(schema);
+        let (least, most) = bounds(schema);
         let edge = [0.0, -0.0, 0.5, -1.5, 1e-300, 1e300, 0.1, least, most];
         let value = self.random.pick(&edge).copied().unwrap_or(0.0).clamp(least, most.max(least));
         Number::from_f64(value).map_or(json!(0), Value::Number)

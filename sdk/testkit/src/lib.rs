@@ -19,34 +19,45 @@
 //! `HERMES_DISPATCH` names, or that of [`use_helper`]. Compiled components are kept where the command keeps them.
 #![allow(clippy::disallowed_methods, reason = "a test kit makes folders for tests")]
 
+mod called;
 pub mod case;
 pub mod corpus;
+mod coverage;
 pub mod fuzz;
 pub mod generate;
+mod guide;
 mod helper;
+mod mutate;
+mod oracle;
+mod plot;
 pub mod plugin;
+mod scratch;
 pub mod scripted;
 mod shrink;
+mod target;
 mod world;
 
 use hermes_runtime::Runtime;
+use hermes_runtime::authority::Authority;
 use hermes_runtime::call::{Call as RuntimeCall, Caller, Fixed};
-use hermes_runtime::config::{Access, Config, Origin, Source};
+use hermes_runtime::config::{Access, Config, InstallSettings, Origin, Source};
 use hermes_runtime::envelope::Envelope;
+pub use hermes_runtime::faults::FileFaults;
 use hermes_runtime::injection::audit::Reader;
 use hermes_runtime::outbound::HttpGrant;
 use hermes_runtime::permission::approval::{Answer, Approver, Asking, Request};
 use hermes_runtime::record::{Record, RecordKind};
 
+pub use called::Called;
 pub use helper::use_helper;
 use helper::{helper, kept};
 use plugin::Plugin;
+use scratch::Scratch;
 use scripted::{Arrived, Elsewhere, Reply, Script};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tempfile::TempDir;
 
 /// The time that a component's clock shows at first: 2026-01-01 UTC, in milliseconds.
 pub const NOW_MS: u64 = 1_767_225_600_000;
@@ -54,7 +65,7 @@ pub const NOW_MS: u64 = 1_767_225_600_000;
 /// What a component is tried on.
 pub struct Setting {
     plugin: Plugin,
-    folder: TempDir,
+    folder: Scratch,
     settings: String,
     seed: [u8; 32],
     now_ms: u64,
@@ -62,7 +73,10 @@ pub struct Setting {
     cache: Option<PathBuf>,
     script: Script,
     programs: BTreeMap<String, String>,
-    kept: Vec<TempDir>,
+    authorities: Vec<Authority>,
+    file_faults: FileFaults,
+    is_patient: bool,
+    kept: Vec<Scratch>,
 }
 
 /// A runtime with one plugin in a world of its own. Lifetime: the test.
@@ -71,19 +85,10 @@ pub struct Bench {
     tokio: tokio::runtime::Runtime,
     role: String,
     fixed: Arc<Fixed>,
-    folder: TempDir,
+    folder: Scratch,
     elsewhere: Option<Elsewhere>,
     /// Folders that are gone with it.
-    _kept: Vec<TempDir>,
-}
-
-/// One call and all that is known of it.
-#[derive(Debug)]
-pub struct Called {
-    /// The answer.
-    pub envelope: Envelope,
-    /// The outcome's record.
-    pub record: Option<Record>,
+    _kept: Vec<Scratch>,
 }
 
 /// Says yes to everything: a test has nobody to ask, and what is tested is the component.
@@ -111,7 +116,7 @@ impl Setting {
     /// # Errors
     /// No temporary folder can be made.
     pub fn new(plugin: Plugin) -> Result<Setting, String> {
-        let folder = tempfile::Builder::new().prefix("hermes-testkit-").tempdir().map_err(|error| error.to_string())?;
+        let folder = Scratch::new().map_err(|error| error.to_string())?;
         std::fs::create_dir(folder.path().join("workspace")).map_err(|error| error.to_string())?;
         let (seed, now_ms) = ([7; 32], NOW_MS);
         Ok(Setting {
@@ -124,6 +129,9 @@ impl Setting {
             cache: None,
             script: Script::default(),
             programs: BTreeMap::new(),
+            authorities: Vec::new(),
+            file_faults: FileFaults::default(),
+            is_patient: false,
             kept: Vec::new(),
         })
     }
@@ -190,6 +198,24 @@ impl Setting {
         self
     }
 
+    /// With a capability of the embedding program, answered as the test says.
+    pub fn authority(mut self, authority: Authority) -> Setting {
+        self.authorities.push(authority);
+        self
+    }
+
+    /// With a disk that is full, or with files that others cut while they are read.
+    pub fn file_faults(mut self, faults: FileFaults) -> Setting {
+        self.file_faults = faults;
+        self
+    }
+
+    /// With as much time and memory to compile its component as a component with counters takes.
+    pub(crate) fn patient(mut self) -> Setting {
+        self.is_patient = true;
+        self
+    }
+
     /// With a program: a script with its first line, such as `#!/bin/sh`. It runs in the real sandbox, before any program
     /// of the same name of this machine.
     pub fn program(mut self, name: &str, script: &str) -> Setting {
@@ -206,7 +232,7 @@ impl Setting {
             // Not in the machine's folder for temporary files, of which a sandbox has one of its own.
             let place = kept().unwrap_or_else(|| PathBuf::from("/var/tmp")).join("testkit");
             std::fs::create_dir_all(&place).map_err(failed)?;
-            let made = TempDir::new_in(&place).map_err(failed)?;
+            let made = Scratch::new_in(&place).map_err(failed)?;
             let folder = made.path().to_owned();
             std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).map_err(failed)?;
             self.kept.push(made);
@@ -253,6 +279,11 @@ impl Setting {
         let base = Config::new(self.folder.path().join("state"), cache)
             .grant(Config::WORKSPACE, self.folder.path().join("workspace"), self.access)
             .plugin(folder);
+        let mut base = self.authorities.drain(..).fold(base, Config::authority);
+        base.file_faults = self.file_faults;
+        if self.is_patient {
+            base.install = InstallSettings { seconds: 900, memory_mb: 8192 };
+        }
         let (base, grants, elsewhere) = self.beside(base)?;
         let origin = Origin::User(self.folder.path().join("settings.toml"));
         let source = Source { origin, text: self.settings.clone(), trusted: true };
@@ -335,53 +366,5 @@ impl Bench {
     pub fn describe(&self, adapter: &str) -> Result<hermes_runtime::sandbox::describe::Description, String> {
         let said = self.tokio.block_on(self.runtime.describe(adapter)).ok_or("there is no such adapter")?;
         said.map_err(|error| format!("{error}{}", error.log.as_ref().map(|log| format!("\n{log}")).unwrap_or_default()))
-    }
-}
-
-impl Called {
-    /// The result.
-    ///
-    /// # Panics
-    /// If the call failed; says why, with what only the log has.
-    pub fn ok(&self) -> &Value {
-        match &self.envelope.error {
-            None => &self.envelope.data,
-            Some(error) => {
-                panic!("the call failed: {error}\n{}", serde_json::to_string_pretty(&self.record).unwrap_or_default())
-            }
-        }
-    }
-
-    /// The kind and the reason of a failure, as `tool_failed/not_found`.
-    ///
-    /// # Panics
-    /// If the call did not fail.
-    pub fn failure(&self) -> String {
-        let error =
-            self.envelope.error.as_ref().unwrap_or_else(|| panic!("the call did not fail: {}", self.envelope.data));
-        match &error.reason {
-            Some(reason) => format!("{}/{reason}", error.kind.name()),
-            None => error.kind.name().to_owned(),
-        }
-    }
-
-    /// Lines that the component logged and printed, and what the host says of its requests.
-    pub fn log(&self) -> Vec<String> {
-        self.record.as_ref().map(|record| record.facts.log.clone()).unwrap_or_default()
-    }
-
-    /// The whole trail without what differs from run to run, for a comparison with what was kept.
-    pub fn snapshot(&self) -> String {
-        let mut envelope = serde_json::to_value(&self.envelope).unwrap_or_default();
-        for key in ["call_id", "audit_id", "duration_ms", "durability"] {
-            envelope["metadata"].as_object_mut().map(|metadata| metadata.remove(key));
-        }
-        for key in ["wall_us", "cpu_us"] {
-            envelope["metadata"]["usage"].as_object_mut().map(|usage| usage.remove(key));
-        }
-        let steps = self.record.iter().flat_map(|record| &record.steps);
-        let steps: Vec<Value> = steps.map(|step| json!([step.step.name(), step.verdict.to_string()])).collect();
-        serde_json::to_string_pretty(&json!({ "envelope": envelope, "steps": steps, "log": self.log() }))
-            .unwrap_or_default()
     }
 }

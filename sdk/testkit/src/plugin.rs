@@ -1,6 +1,7 @@
 //! What is tested? A plugin's folder as it is, or a bare component, for which manifests are made of what it says of
 //! itself: nothing more is granted than it imports, and all of that leads into the test's own world.
 
+use crate::coverage::{self, Counted, MEMORY_MB};
 use hermes_runtime::adapter::plugin as runtime;
 use hermes_runtime::sandbox::component::{binary, contents};
 use hermes_runtime::sandbox::install::imports;
@@ -102,6 +103,52 @@ impl Plugin {
         }
     }
 
+    /// The same with a component that counts what it does, and what that tells. It has room and fuel for it.
+    pub(crate) fn counted(&self) -> Result<(Plugin, Counted), String> {
+        let mut copy = self.clone();
+        let mut adapter = self.adapter()?;
+        let file = adapter.get("component").and_then(toml::Value::as_str).unwrap_or_default().to_owned();
+        let bytes = self.files.get(Path::new(&file)).ok_or("the component is not among the plugin's files")?;
+        let counted = coverage::counted(bytes)?;
+        copy.capabilities.push(coverage::CAPABILITY.to_owned());
+        let list = copy.capabilities.iter().cloned().map(toml::Value::String).collect();
+        adapter.insert("capabilities".into(), toml::Value::Array(list));
+        if let Some(limits) = adapter.get_mut("sandbox").and_then(|sandbox| sandbox.get_mut("limits")) {
+            widen(limits);
+        }
+        let text = |table: &toml::Table| toml::to_string(table).map_err(|error| error.to_string());
+        copy.files.insert("adapter.toml".into(), text(&adapter)?.into_bytes());
+        for (path, bytes) in copy.files.iter_mut().filter(|(path, _)| path.starts_with("tools")) {
+            let manifest: toml::Table = String::from_utf8_lossy(bytes)
+                .parse()
+                .map_err(|error| format!("`{}` is no manifest: {error}", path.display()))?;
+            let mut manifest = manifest;
+            if let Some(limits) = manifest.get_mut("tool").and_then(|tool| tool.get_mut("limits")) {
+                widen(limits);
+            }
+            *bytes = text(&manifest)?.into_bytes();
+        }
+        copy.files.insert(file.into(), counted.component.clone());
+        Ok((copy, counted))
+    }
+
+    /// The least fuel that one of its manifests gives.
+    pub(crate) fn least_fuel(&self) -> Option<u64> {
+        let tools = self.files.iter().filter(|(path, _)| path.starts_with("tools"));
+        let tools = tools.filter_map(|(_, bytes)| {
+            let manifest: toml::Table = String::from_utf8_lossy(bytes).parse().ok()?;
+            manifest.get("tool")?.get("limits")?.get("fuel")?.as_integer()
+        });
+        let own =
+            self.adapter().ok().and_then(|adapter| adapter.get("sandbox")?.get("limits")?.get("fuel")?.as_integer());
+        tools.chain(own).min().and_then(|fuel| u64::try_from(fuel).ok())
+    }
+
+    fn adapter(&self) -> Result<toml::Table, String> {
+        let bytes = self.files.get(Path::new("adapter.toml")).ok_or("there is no `adapter.toml`")?;
+        String::from_utf8_lossy(bytes).parse().map_err(|error| format!("`adapter.toml`: {error}"))
+    }
+
     /// The tools with the schemas of their arguments.
     ///
     /// # Errors
@@ -125,8 +172,7 @@ impl Plugin {
 
     /// A role that the first tool admits.
     pub fn role(&self) -> Option<String> {
-        let adapter = self.files.get(Path::new("adapter.toml"))?;
-        let adapter: toml::Table = String::from_utf8_lossy(adapter).parse().ok()?;
+        let adapter = self.adapter().ok()?;
         if let Some(functions) = adapter.get("functions") {
             return chosen(functions.get("required_roles")?.as_array()?);
         }
@@ -145,6 +191,26 @@ impl Plugin {
                 .map_err(|error| error.to_string())?;
         }
         Ok(folder.to_owned())
+    }
+}
+
+/// What counting takes of fuel, as a factor.
+const FUEL: i64 = 8;
+
+/// Limits with room for counting.
+fn widen(limits: &mut toml::Value) {
+    let Some(limits) = limits.as_table_mut() else { return };
+    for (name, value) in limits.iter_mut() {
+        let Some(number) = value.as_integer() else { continue };
+        let wide = match name.as_str() {
+            "fuel" => number.saturating_mul(FUEL),
+            "memory_mb" => number.saturating_add(MEMORY_MB as i64),
+            "host_calls" => number.saturating_add(1),
+            "instances" => number.saturating_add(3),
+            "host_call_bytes" => number.max((MEMORY_MB as i64) << 20),
+            _ => number,
+        };
+        *value = toml::Value::Integer(wide);
     }
 }
 

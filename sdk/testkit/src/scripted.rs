@@ -32,6 +32,8 @@ pub enum Reply {
     Cut(usize),
     /// What is no HTTP.
     Garbage,
+    /// JSON with status 200, a byte at a time; all of it comes.
+    Dribble,
     /// One byte of the body every tenth of a second, for ever.
     Slow,
     /// Nothing, for ever.
@@ -212,6 +214,19 @@ fn serve(
                 return stream.write_all(&vec![b' '; sent]);
             }
             Reply::Garbage => return stream.write_all(b"\x00\xff garbage\r\n\r\n"),
+            Reply::Dribble => {
+                let body = b"{\"n\": 1, \"list\": [1, 2.5, null, \"x\"]}";
+                let head = format!(
+                    "HTTP/1.1 200 -\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                    body.len()
+                );
+                stream.write_all(head.as_bytes())?;
+                for byte in body {
+                    stream.write_all(&[*byte])?;
+                    stream.flush()?;
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
             Reply::Slow => {
                 stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")?;
                 while !end.load(Ordering::Relaxed) {

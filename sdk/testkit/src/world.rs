@@ -1,12 +1,14 @@
 //! In which world does an input run? One that is kind, and others that are not: each is a runtime with a workspace, a
 //! clock, limits and other hosts of its own. Must not know what is judged.
 
-use crate::fuzz::Oracle;
 use crate::generate::Random;
+use crate::oracle::Oracle;
 use crate::plugin::Plugin;
 use crate::scripted::Reply;
 use crate::{Bench, NOW_MS, Setting};
+use hermes_runtime::authority::Authority;
 use hermes_runtime::envelope::Envelope;
+use hermes_runtime::faults::FileFaults;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -30,8 +32,14 @@ pub enum World {
     Future,
     /// Little fuel, memory and time.
     Poor,
+    /// A disk without space.
+    Full,
+    /// Files that others cut while they are read.
+    Shrinking,
     /// Other hosts break off in the middle of an answer.
     Cut,
+    /// Other hosts hand out an answer byte by byte.
+    Dribble,
     /// Other hosts answer with what is no HTTP.
     Garbage,
     /// Other hosts say nothing.
@@ -41,8 +49,10 @@ pub enum World {
 /// Worlds for every plugin. The kind one comes up more often.
 const ALL: &[World] =
     &[World::Kind, World::Kind, World::Empty, World::ReadOnly, World::Odd, World::Past, World::Future, World::Poor];
+/// Worlds for plugins that use files.
+const FILES: &[World] = &[World::Full, World::Shrinking];
 /// Worlds for plugins that send requests.
-const HOSTS: &[World] = &[World::Cut, World::Garbage, World::Kind, World::Silent];
+const HOSTS: &[World] = &[World::Cut, World::Dribble, World::Garbage, World::Kind, World::Silent];
 
 impl World {
     /// Whether something is the world's fault and not the component's.
@@ -68,14 +78,22 @@ pub(crate) struct Worlds {
     choice: Vec<World>,
     benches: BTreeMap<World, (Bench, Vec<String>)>,
     texts: Vec<String>,
+    /// What tells how much of a component a call reached.
+    counting: Option<Authority>,
 }
 
 impl Worlds {
+    /// Worlds for a plugin whose component counts.
+    pub(crate) fn counting(plugin: &Plugin, counting: Authority) -> Worlds {
+        Worlds { counting: Some(counting), ..Worlds::new(plugin) }
+    }
+
     pub(crate) fn new(plugin: &Plugin) -> Worlds {
-        let sends = plugin.capabilities().iter().any(|name| name == "http");
-        let choice = ALL.iter().chain(if sends { HOSTS } else { &[] }).copied().collect();
+        let asks = |wanted: &str| plugin.capabilities().iter().any(|name| name == wanted);
+        let (files, hosts) = (asks("files").then_some(FILES), asks("http").then_some(HOSTS));
+        let choice = ALL.iter().chain(files.unwrap_or_default()).chain(hosts.unwrap_or_default()).copied().collect();
         let texts = ["/workspace/a.txt", "/workspace/sub/b.json", "/workspace/sub", "a.txt"].map(str::to_owned).into();
-        Worlds { plugin: plugin.clone(), choice, benches: BTreeMap::new(), texts }
+        Worlds { plugin: plugin.clone(), choice, benches: BTreeMap::new(), texts, counting: None }
     }
 
     /// One of them.
@@ -87,6 +105,11 @@ impl Worlds {
     /// Texts that mean something there.
     pub(crate) fn texts(&self, world: World) -> &[String] {
         self.benches.get(&world).map_or(&self.texts, |(_, texts)| texts)
+    }
+
+    /// Where the other hosts of one are; empty if it has none, or has not been needed yet.
+    pub(crate) fn origin(&self, world: World) -> String {
+        self.benches.get(&world).map_or(String::new(), |(bench, _)| bench.origin())
     }
 
     /// The runtime of one, with its workspace as it was at first if that is wanted.
@@ -117,11 +140,15 @@ impl Worlds {
 
     fn made(&self, world: World) -> Result<Bench, String> {
         let mut setting = Setting::new(self.plugin.clone())?;
+        if let Some(counting) = &self.counting {
+            setting = setting.authority(counting.clone()).patient();
+        }
         if self.plugin.capabilities().iter().any(|name| name == "http") {
             setting = setting.otherwise(match world {
                 World::Cut => Reply::Cut(10),
                 World::Garbage => Reply::Garbage,
                 World::Silent => Reply::Silent,
+                World::Dribble => Reply::Dribble,
                 _ => Reply::json(&json!({ "n": 1, "list": [1, 2.5, null, "x"] })),
             });
         }
@@ -131,7 +158,9 @@ impl Worlds {
             World::Future => setting.now_ms(NOW_MS + 500 * 365 * 24 * 3600 * 1000),
             World::Poor => setting.settings("[ceiling]\nfuel = 2000000\nmemory_mb = 4\ntimeout_ms = 500\n"),
             World::Silent => setting.settings("[ceiling]\ntimeout_ms = 300\n"),
-            World::Kind | World::Empty | World::Odd | World::Cut | World::Garbage => setting,
+            World::Full => setting.file_faults(FileFaults { full: true, shrinking: false }),
+            World::Shrinking => setting.file_faults(FileFaults { full: false, shrinking: true }),
+            World::Kind | World::Empty | World::Odd | World::Cut | World::Dribble | World::Garbage => setting,
         };
         setting.start()
     }

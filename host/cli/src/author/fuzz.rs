@@ -1,10 +1,11 @@
 //! Which inputs break a plugin? Shows what was found, how to see it again, and a test that keeps it from coming back.
+#![expect(clippy::disallowed_methods, reason = "a picture of a run is written where its author wants it")]
 
 use crate::args::{Arguments, Format};
 use crate::failure::Failure;
 use crate::{output, setup};
 use hermes_runtime::injection::audit::Reader;
-use hermes_testkit::fuzz::{Plan, Report, fuzz};
+use hermes_testkit::fuzz::{Coverage, Plan, Report, fuzz, plot};
 use hermes_testkit::plugin::Plugin;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,9 @@ pub(crate) struct Wanted<'a> {
     pub(crate) replay: bool,
     pub(crate) enough: Option<usize>,
     pub(crate) recorded: bool,
+    pub(crate) calls: Option<u64>,
+    pub(crate) blind: bool,
+    pub(crate) plot: Option<&'a Path>,
 }
 
 /// Sessions that are looked through for arguments, and calls of each.
@@ -30,14 +34,18 @@ pub(crate) fn run(arguments: &Arguments, plugin: &Path, wanted: &Wanted<'_>) -> 
     let corpus = wanted.corpus.map_or(beside, Path::to_owned);
     let plan = Plan {
         time: wanted.time,
-        calls: u64::MAX,
+        calls: wanted.calls.unwrap_or(u64::MAX),
         enough: wanted.enough.unwrap_or(usize::MAX),
         seed: wanted.seed,
         corpus: Some(corpus.clone()),
         seeds: if wanted.recorded { recorded(arguments)? } else { Vec::new() },
         known_only: wanted.replay,
+        blind: wanted.blind,
     };
     let report = fuzz(&read, &plan).map_err(Failure::usage)?;
+    if let Some(file) = wanted.plot {
+        draw(&report, plugin, file)?;
+    }
     match arguments.output.format() {
         Format::Text => show(&report, plugin, &corpus),
         format => output::document(&described(&report), format),
@@ -74,10 +82,56 @@ fn show(report: &Report, plugin: &Path, corpus: &Path) {
             finding.test(plugin)
         )));
     }
-    let Report { calls, accepted, findings, .. } = report;
-    output::line(&format!("{calls} calls, {accepted} inputs that the tools take, findings: {}", findings.len()));
+    if let Some(coverage) = &report.coverage {
+        reached(coverage);
+    }
+    if let Some(why) = &report.unguided {
+        output::line(&crate::terminal::printable_lines(&format!("what was reached is not known: {why}")));
+    }
+    let Report { calls, inputs, accepted, findings, .. } = report;
+    output::line(&format!(
+        "{calls} calls, {inputs} inputs, of which the tools take {accepted}, findings: {}",
+        findings.len()
+    ));
+}
+
+/// How much was reached, and when.
+fn reached(coverage: &Coverage) {
+    /// Rows of the table.
+    const ROWS: usize = 10;
+    let curve = &coverage.curve;
+    output::line("  calls   seconds   edges");
+    let mut shown = None;
+    for row in 0..ROWS.min(curve.len()) {
+        // The first, the last, and some between them.
+        let index = row * (curve.len() - 1) / (ROWS.min(curve.len()) - 1).max(1);
+        if shown.replace(index) != Some(index) {
+            let point = curve[index];
+            output::line(&format!("{:>7} {:>9.1} {:>7}", point.calls, point.after.as_secs_f64(), point.edges));
+        }
+    }
+    output::line(&format!(
+        "{} of {} edges reached, {} inputs kept because they led further",
+        coverage.reached(),
+        coverage.counted,
+        coverage.kept
+    ));
+}
+
+fn draw(report: &Report, plugin: &Path, file: &Path) -> Result<(), Failure> {
+    let Some(coverage) = &report.coverage else {
+        let why = report.unguided.as_deref().unwrap_or("the run was blind");
+        return Err(Failure::usage(format!("there is nothing to draw: {why}")));
+    };
+    let title = format!("{}: {} of {} edges", plugin.display(), coverage.reached(), coverage.counted);
+    std::fs::write(file, plot(&title, &coverage.curve, report.calls))
+        .map_err(|error| Failure::usage(format!("`{}` cannot be written: {error}", file.display())))
 }
 
 fn described(report: &Report) -> Value {
-    json!({ "calls": report.calls, "accepted": report.accepted, "findings": report.findings })
+    let Report { calls, inputs, accepted, findings, coverage, unguided, .. } = report;
+    json!({
+        "calls": calls, "inputs": inputs, "accepted": accepted, "findings": findings, "coverage": coverage,
+        "unguided": unguided,
+    })
 }

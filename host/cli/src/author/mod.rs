@@ -77,6 +77,15 @@ pub(crate) enum AuthorCommand {
         /// Begin with the arguments of past calls in your journal
         #[arg(long)]
         recorded: bool,
+        /// Make so many calls at most; with this and a seed, a run is the same every time
+        #[arg(long, value_name = "NUMBER")]
+        calls: Option<u64>,
+        /// Do not look at how far into the component inputs lead
+        #[arg(long)]
+        blind: bool,
+        /// Draw how much of the component was reached, as SVG
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["blind", "replay"])]
+        plot: Option<PathBuf>,
     },
     /// Put a plugin into one file
     Pack {
@@ -111,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments, command: &AuthorCommand) -> Result<u8, 
         AuthorCommand::Build { folder } => build::run(folder).map(|_| 0),
         AuthorCommand::Dev { folder, call, once } => dev::run(folder, call.as_deref(), *once),
         AuthorCommand::Test { folder } => test::run(folder),
-        AuthorCommand::Fuzz { plugin, time, seed, corpus, replay, enough, recorded } => {
+        AuthorCommand::Fuzz { plugin, time, seed, corpus, replay, enough, recorded, calls, blind, plot } => {
             let plan = fuzz::Wanted {
                 time: *time,
                 seed: *seed,
@@ -119,6 +128,9 @@ pub(crate) fn run(arguments: &Arguments, command: &AuthorCommand) -> Result<u8, 
                 replay: *replay,
                 enough: *enough,
                 recorded: *recorded,
+                calls: *calls,
+                blind: *blind,
+                plot: plot.as_deref(),
             };
             fuzz::run(arguments, plugin, &plan)
         }

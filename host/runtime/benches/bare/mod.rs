@@ -104,6 +104,10 @@ impl hermes::tool::progress::Host for State {
     async fn report(&mut self, _: hermes::tool::types::ProgressUpdate) -> wasmtime::Result<()> {
         Ok(())
     }
+
+    async fn cancelled(&mut self) -> wasmtime::Result<bool> {
+        Ok(false)
+    }
 }
 
 fn refused<T>() -> wasmtime::Result<Result<T, Failure>> {

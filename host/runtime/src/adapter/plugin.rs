@@ -6,16 +6,20 @@ use crate::document::{self, Fault, Faults};
 use crate::registry::admin::{self, ManifestText};
 use crate::registry::manifest::{LimitsManifest, RiskLevel};
 use crate::registry::source;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Largest component that is read, in bytes.
 const COMPONENT: u64 = 64 << 20;
 
 /// `adapter.toml` as written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterManifest {
     /// The adapter's own name.
@@ -50,7 +54,7 @@ pub struct AdapterManifest {
 }
 
 /// How the functions of a component become tools. Their types are the schema.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FunctionsManifest {
     /// The roles that may call them. With none, no tool is made of a function: manifests in `tools/` name those that are.
@@ -72,7 +76,7 @@ fn low() -> RiskLevel {
 }
 
 /// Where a component runs, and what all calls of it may use up at most.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxManifest {
     /// Around it.
@@ -82,15 +86,24 @@ pub struct SandboxManifest {
 }
 
 /// What is around a component.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// WebAssembly's own sandbox, in the runtime's process.
     #[default]
     InProcess,
-    /// The same in a process of its own, in the sandbox of the operating system. Not there yet: such an adapter is
-    /// refused when it is loaded, rather than run with less around it than it asks for.
+    /// The same in a process of its own for each call, in the sandbox of the operating system: no directory, no network.
+    /// For components that ask for no capability; one that asks for one is refused when it is loaded. It is not told when
+    /// nobody waits for its answer any more, and its calls cannot be run again.
     Process,
+}
+
+/// The schema of `adapter.toml` (JSON Schema 2020-12), made from the type that reads it.
+pub fn schema() -> &'static Value {
+    static SCHEMA: OnceLock<Value> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<AdapterManifest>().to_value()
+    })
 }
 
 impl AdapterManifest {

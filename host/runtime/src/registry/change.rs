@@ -57,6 +57,8 @@ pub fn differences(old: &Tool, new: &Tool) -> Vec<Difference> {
         ("rate_limit", json!(was.rate_limit), json!(is.rate_limit)),
         ("timeout_ms", json!(was.timeout_ms), json!(is.timeout_ms)),
         ("deadline_ms", json!(was.deadline_ms), json!(is.deadline_ms)),
+        // Without one there is none.
+        ("grace_ms", json!(was.grace_ms.unwrap_or(0)), json!(is.grace_ms.unwrap_or(0))),
         ("limits", json!(was.limits), json!(is.limits)),
     ] {
         let less = is_less(&was, &is);

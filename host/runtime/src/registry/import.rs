@@ -157,6 +157,7 @@ fn manifest(name: String, description: String, schema: Value, missing: &Missing)
         rate_limit: None,
         timeout_ms: None,
         deadline_ms: None,
+        grace_ms: None,
         timeout_argument: None,
         retry_policy: None,
         limits: LimitsManifest::default(),

@@ -79,6 +79,10 @@ pub struct ToolManifest {
     /// they can take together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
+    /// How long it may clean up once nobody waits for its answer any more, in milliseconds; at most 10,000. Without it, it
+    /// is ended at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
     /// The argument that says how long one attempt may take; `timeout_seconds` where that input exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_argument: Option<TimeoutArgument>,

@@ -18,6 +18,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Longest time to clean up, in milliseconds. Whoever gave up does not see how long the tool still runs.
+const GRACE_MS: u64 = 10_000;
 /// Longest description, in bytes. Longer ones only serve to instruct the reader.
 const DESCRIPTION: usize = 8192;
 
@@ -76,6 +78,8 @@ pub struct Tool {
     pub deadline: Option<Duration>,
     /// How long one attempt may take.
     pub timeout: Option<Duration>,
+    /// How long it may clean up once nobody waits for its answer any more.
+    pub grace: Duration,
     /// The argument that says so for one call.
     pub timeout_argument: Option<TimeoutArgument>,
     /// What one attempt may use up.
@@ -240,6 +244,7 @@ fn check(
         retry,
         deadline: manifest.deadline_ms.map(Duration::from_millis),
         timeout: manifest.timeout_ms.map(Duration::from_millis),
+        grace: Duration::from_millis(manifest.grace_ms.unwrap_or(0)),
         timeout_argument: manifest.timeout_argument.clone().or_else(|| usual_timeout_argument(&manifest)),
         limits: manifest.limits.clone(),
         budget_tokens: manifest.result.as_ref().and_then(|result| result.budget_tokens),
@@ -323,6 +328,9 @@ fn words(manifest: &ToolManifest) -> Vec<(String, String)> {
         if time == Some(0) {
             problem(key, "a tool needs more than 0 milliseconds".into());
         }
+    }
+    if manifest.grace_ms.is_some_and(|grace| grace > GRACE_MS) {
+        problem("grace_ms", format!("a tool has at most {GRACE_MS} milliseconds to clean up"));
     }
     problems
 }

@@ -12,8 +12,10 @@ use super::capability::process::Programs;
 use super::capability::wasi::Wasi;
 use super::fixed::{self, Clock, FixedClock, Shown};
 use super::limits::{Limits, Meter};
+use super::worker::{Answer, Ask, Ended, Order, Worker};
 use super::{NOT_RUN, Output, Ready, Run, Sandbox, State, failure, output, wit};
 use crate::call::{Digest, Progress};
+use crate::cancel::{Cancel, Held};
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
 use crate::permission::Grant;
@@ -92,6 +94,9 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
             task: run.task.map(str::to_owned),
         },
     };
+    if let Some(worker) = &component.worker {
+        return apart(sandbox, worker, call, (limits, run, number, bound)).await;
+    }
     let told = bound.at - time_to_tell(left);
     let (machine, roots) = (sandbox.machine.clone(), sandbox.roots.clone());
     let programs = Programs::new(machine, roots, grant.writable(), grant.network(), told);
@@ -110,15 +115,23 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
     let shown = run.fixed.map_or(Shown::Real(started), |fixed| Shown::Fixed(FixedClock::new(fixed)));
     let clock = Clock { shown, times: Times::default() };
     let times = clock.times.clone();
-    let surroundings =
-        Surroundings { progress: run.progress.clone(), clock, seed, tape: Tape::record(sandbox.recorded) };
+    let (progress, cancel) = (run.progress.clone(), run.cancel.cloned());
+    let surroundings = Surroundings { progress, cancel, clock, seed, tape: Tape::record(sandbox.recorded) };
     let mut store = match store(sandbox, reach, limits, bound.at, surroundings) {
         Ok(store) => store,
         Err(error) => return Tried::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
     };
     let mut cpu = Duration::ZERO;
     let running = component.entry.execute(&mut store, &call);
-    let returned = within(bound.at, &late, OnCpu { running: std::pin::pin!(running), cpu: &mut cpu }).await;
+    let held = run.cancel.filter(|_| !run.tool.grace.is_zero()).map(Cancel::hold);
+    let returned = {
+        let mut running = std::pin::pin!(OnCpu { running: std::pin::pin!(running), cpu: &mut cpu });
+        match unless_told(held.as_ref(), within(bound.at, &late, running.as_mut())).await {
+            Some(returned) => returned,
+            None => within(bound.at.min(Instant::now() + run.tool.grace), &late, running).await,
+        }
+    };
+    let is_cancelled = held.is_some_and(|held| held.is_told());
     if let Ok(Ok(Ok(_))) = &returned {
         store.data_mut().tabs.keep();
     }
@@ -142,6 +155,8 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
     // Without a capability there is no way out, whatever became of the component.
     let can_send = !component.capabilities.is_empty();
     let (outcome, partial, sent) = match returned {
+        // Nobody waits for what it returned; what it did is in its log.
+        _ if is_cancelled => (Err(failure::cancelled(run.tool)), None, can_send),
         Ok(Ok(Ok(output))) => {
             usage.bytes_out = output::size(&output) as u64;
             (failure::within_limits(output, limits), None, can_send)
@@ -152,13 +167,43 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
             (outcome, partial, sent)
         }
         Ok(Err(error)) => {
-            let error = failure::from_trap(run.tool, state.meter.hit, limits, &error);
+            let error = failure::from_trap(&run.tool.name, state.meter.hit, limits, &error);
             (Err(error.unwrap_or_else(timed_out)), None, can_send)
         }
         Err(_) => (Err(timed_out()), None, can_send),
     };
+    let raw = raw.filter(|_| !is_cancelled);
     let tape = recorded(state.http.recorded(), tape, &times, seed, call, raw.or_else(|| ended_by_itself(&outcome)));
     Tried { outcome, partial, usage, log, sent, tape }
+}
+
+/// One attempt in a process of its own. It has no capability, so nothing leaves it but what it returns.
+async fn apart(
+    sandbox: &Sandbox,
+    worker: &Worker,
+    call: wit::Call,
+    (limits, run, number, bound): (&Limits, &Run<'_>, u32, Bound),
+) -> Tried {
+    let seed = run.fixed.map_or_else(|| fixed::seed_of(&sandbox.seeds, run.call_id, number), |fixed| fixed.seed);
+    let ask = Ask::Call(call);
+    let order = Order { ask, limits, seed, fixed: run.fixed, progress: run.progress.clone(), until: bound.at };
+    let Ended { answer, mut usage, log } = match worker.run(sandbox, order).await {
+        Ok(ended) => ended,
+        Err(error) => return Tried::refused(error),
+    };
+    usage.attempts = 1;
+    let (outcome, partial) = match answer {
+        Answer::Returned(Ok(output)) => (failure::within_limits(output, limits), None),
+        Answer::Returned(Err(error)) => failure::from_guest(error, limits),
+        Answer::Broke(kind, reason, insides) => {
+            (Err(failure::told(&run.tool.name, limits, kind, reason, insides)), None)
+        }
+        Answer::Late => (Err(failure::timed_out(run.tool, bound.kind, bound.time)), None),
+        Answer::Healthy(_) | Answer::Described(_) => {
+            (Err(failure::told(&run.tool.name, limits, Kind::Trap, None, None)), None)
+        }
+    };
+    Tried { outcome, partial, usage, log, sent: false, tape: Err("it ran in a process of its own") }
 }
 
 /// What a component returned, written down; nothing if it was ended.
@@ -172,7 +217,7 @@ pub(super) fn raw(returned: &Returned) -> Option<Vec<u8>> {
 /// How it broke off, if that would be the same on another day.
 pub(super) fn ended_by_itself(outcome: &Result<Output, Error>) -> Option<Vec<u8>> {
     match outcome {
-        Err(error) if !matches!(error.kind, Kind::Timeout | Kind::AttemptTimeout) => {
+        Err(error) if !matches!(error.kind, Kind::Timeout | Kind::AttemptTimeout | Kind::Cancelled) => {
             Some(error.kind.name().as_bytes().to_owned())
         }
         Ok(_) | Err(_) => None,
@@ -225,6 +270,7 @@ pub(super) struct Reach {
 /// What is around one attempt beside what it can reach.
 pub(super) struct Surroundings {
     pub(super) progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+    pub(super) cancel: Option<Cancel>,
     pub(super) clock: Clock,
     pub(super) seed: [u8; 32],
     pub(super) tape: Tape,
@@ -233,7 +279,7 @@ pub(super) struct Surroundings {
 impl Default for Surroundings {
     fn default() -> Surroundings {
         let clock = Clock { shown: Shown::Real(Instant::now()), times: Times::default() };
-        Surroundings { progress: None, clock, seed: [0; 32], tape: Tape::Off }
+        Surroundings { progress: None, cancel: None, clock, seed: [0; 32], tape: Tape::Off }
     }
 }
 
@@ -244,7 +290,7 @@ pub(super) fn store(
     deadline: Instant,
     surroundings: Surroundings,
 ) -> wasmtime::Result<Store<State>> {
-    let Surroundings { progress, clock, seed, tape } = surroundings;
+    let Surroundings { progress, cancel, clock, seed, tape } = surroundings;
     let log = Log::new(limits);
     let state = State {
         meter: Meter::new(limits),
@@ -261,6 +307,7 @@ pub(super) fn store(
         tape,
         log,
         progress,
+        cancel,
     };
     let mut store = Store::new(&sandbox.ticking.engine, state);
     store.limiter(|state| &mut state.meter);
@@ -302,6 +349,16 @@ fn end(deadline: Instant, late: &AtomicBool) -> Instant {
     if late.load(Ordering::Relaxed) { deadline + TELLING } else { deadline }
 }
 
+/// Runs to the end; nothing if it is told before that nobody waits any more.
+async fn unless_told<T>(held: Option<&Held>, running: impl Future<Output = T>) -> Option<T> {
+    let Some(held) = held else { return Some(running.await) };
+    tokio::select! {
+        biased;
+        returned = running => Some(returned),
+        () = held.told() => None,
+    }
+}
+
 /// Runs to the end, or to the attempt's own; `Err` for the latter. Dropping the future ends the component.
 async fn within<T>(deadline: Instant, late: &AtomicBool, running: impl Future<Output = T>) -> Result<T, Elapsed> {
     let mut running = std::pin::pin!(running);
@@ -333,7 +390,7 @@ impl<F: Future> Future for OnCpu<'_, F> {
     }
 }
 
-fn time_of_thread() -> Duration {
+pub(super) fn time_of_thread() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -2,6 +2,7 @@
 //! anything is compiled. Must not run, compile or trust any of it.
 
 use super::install::InstallError;
+use crate::registry::manifest::LimitsManifest;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +44,30 @@ pub struct Contents {
     pub instances: u64,
     /// What made it: languages and tools with their versions.
     pub producers: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// What brings an interpreter along, and what its components get that say nothing: memory in MiB and fuel. Starting one
+/// takes several times what a compiled component takes in all.
+const INTERPRETERS: &[(&str, u64, u64)] = &[
+    ("componentize-py", 256, 50_000_000_000),
+    ("componentize-js", 256, 50_000_000_000),
+    ("componentize-qjs", 128, 30_000_000_000),
+];
+
+impl Contents {
+    /// What a call of it gets where no manifest says how much.
+    pub fn usual_limits(&self) -> LimitsManifest {
+        let made_by = |name: &str| {
+            let mut tools = self.producers.values().flatten();
+            tools.any(|tool| tool.split(' ').next() == Some(name))
+        };
+        let interpreter = INTERPRETERS.iter().find(|(name, ..)| made_by(name));
+        interpreter.map_or_else(LimitsManifest::default, |(_, memory_mb, fuel)| LimitsManifest {
+            memory_mb: Some(*memory_mb),
+            fuel: Some(*fuel),
+            ..LimitsManifest::default()
+        })
+    }
 }
 
 /// Reads a component in its binary form.
@@ -288,6 +313,15 @@ mod tests {
         assert_eq!(double(0).unwrap().instances, 1);
         assert_eq!(double(5).unwrap().instances, 32);
         assert_eq!(double(70).unwrap().instances, u64::MAX);
+    }
+
+    #[test]
+    fn what_brings_an_interpreter_along_gets_more_where_nothing_is_said() {
+        let made_by =
+            |name: &str| of(&format!("(component (core module (@producers (processed-by \"{name}\" \"1.0\"))))"));
+        let limits = made_by("componentize-py").unwrap().usual_limits();
+        assert_eq!((limits.memory_mb, limits.output_bytes), (Some(256), None));
+        assert_eq!(made_by("rustc").unwrap().usual_limits(), LimitsManifest::default());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::Sandbox;
 use super::attempt::{self, Surroundings};
 use super::limits::Limits;
+use super::worker::{Answer, Ask, Order};
 use crate::call::Digest;
 use crate::document::excerpt;
 use crate::error::{Error, Kind, Step};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 const TIME: Duration = Duration::from_secs(5);
 
 /// What a component says of itself.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Description {
     /// The adapter's name.
     pub name: String,
@@ -24,7 +25,7 @@ pub struct Description {
 }
 
 /// What a component says of one of its tools.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ToolDescription {
     /// The name by which it knows it.
     pub name: String,
@@ -44,6 +45,13 @@ impl Sandbox {
             self.ready(linked).ok_or_else(|| Error::internal(Step::Sandbox, "the component is not installed"))?;
         let limits = Limits::of(&LimitsManifest::default(), Some(TIME), &self.ceiling);
         let deadline = Instant::now() + TIME;
+        if let Some(worker) = &component.worker {
+            let order = Order::question(Ask::Description, &limits, deadline);
+            return match worker.run(self, order).await?.answer {
+                Answer::Described(described) => Ok(described),
+                _ => Err(Error::new(Step::Sandbox, Kind::Trap, "the component does not say what it is")),
+            };
+        }
         let _tick = self.ticking.hold();
         let reach = self.no_reach(deadline);
         let broken = |error: wasmtime::Error| {

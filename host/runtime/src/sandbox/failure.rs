@@ -53,7 +53,7 @@ enum Cause {
 
 /// Why a component broke off. `hit` is a limit that refused it something before: that is the cause, whatever the
 /// component made of it.
-pub(super) fn from_trap(tool: &Tool, hit: Option<Kind>, limits: &Limits, error: &wasmtime::Error) -> Option<Error> {
+pub(super) fn from_trap(tool: &str, hit: Option<Kind>, limits: &Limits, error: &wasmtime::Error) -> Option<Error> {
     if let Some(refused) = error.downcast_ref::<Error>() {
         return Some(refused.clone());
     }
@@ -66,16 +66,33 @@ pub(super) fn from_trap(tool: &Tool, hit: Option<Kind>, limits: &Limits, error: 
         }
         Cause::NoRoom => Error::new(Step::Sandbox, Kind::Overloaded, "the calls that run leave no room for this one")
             .retry_after(Duration::from_secs(1)),
-        Cause::Exit(code) => {
-            trap(format!("the component of `{}` ended itself with code {code}", tool.name)).reason("exit")
-        }
+        Cause::Exit(code) => trap(format!("the component of `{tool}` ended itself with code {code}")).reason("exit"),
         Cause::Trap(reason) => {
-            let mut failed = trap(format!("the component of `{}` broke off", tool.name));
+            let mut failed = trap(format!("the component of `{tool}` broke off"));
             failed.reason = reason.map(Into::into);
             failed
         }
     };
     Some(failed.log(format!("{error:#}")))
+}
+
+/// The same of one that ran in a process of its own, as far as that says so.
+pub(super) fn told(tool: &str, limits: &Limits, kind: Kind, reason: Option<String>, insides: Option<String>) -> Error {
+    let mut failed = match kind {
+        Kind::OutOfFuel
+        | Kind::OutOfMemory
+        | Kind::OutputLimit
+        | Kind::LogLimit
+        | Kind::HostCallLimit
+        | Kind::StackOverflow
+        | Kind::TableLimit
+        | Kind::InstanceLimit
+        | Kind::HandleLimit => limit_error(kind, limits),
+        _ => trap(format!("the component of `{tool}` broke off")),
+    };
+    failed.reason = reason.map(|reason| crate::document::excerpt(&reason, 64).into());
+    failed.log = insides.map(|insides| crate::document::excerpt(&insides, 16 << 10));
+    failed
 }
 
 fn trap(message: String) -> Error {
@@ -172,6 +189,11 @@ pub(super) fn limit_error(kind: Kind, limits: &Limits) -> Error {
 pub(super) fn timed_out(tool: &Tool, kind: Kind, time: Duration) -> Error {
     let message = format!("`{}` did not end within {} ms", tool.name, time.as_millis());
     Error::new(Step::Sandbox, kind, message).blame(Blame::Guest)
+}
+
+/// The caller gave up, and the tool has ended.
+pub(super) fn cancelled(tool: &Tool) -> Error {
+    Error::new(Step::Sandbox, Kind::Cancelled, format!("the caller gave up, and `{}` was told so", tool.name))
 }
 
 #[cfg(test)]

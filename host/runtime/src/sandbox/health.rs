@@ -7,6 +7,7 @@ use super::capability::invoke::Invokes;
 use super::capability::outbound;
 use super::capability::process::Programs;
 use super::limits::Limits;
+use super::worker::{Answer, Ask, Order};
 use super::{Sandbox, failure};
 use crate::call::Digest;
 use crate::document::excerpt;
@@ -34,6 +35,16 @@ impl Sandbox {
         let deadline = Instant::now() + limits.timeout;
         // Calls that wait for a place come first; a machine that is busy is not sick.
         let Ok(_slot) = self.slots.take(deadline, false).await else { return Checked::Unknown };
+        if let Some(worker) = &component.worker {
+            let order = Order::question(Ask::Health, &limits, deadline);
+            return match worker.run(self, order).await.map(|ended| ended.answer) {
+                Ok(Answer::Healthy(Ok(()))) => Checked::Passed,
+                Ok(Answer::Healthy(Err(error))) => Checked::Failed(excerpt(&error.message, 400)),
+                Ok(Answer::Late) => Checked::Failed("it does not say in time whether it works".into()),
+                Ok(_) => Checked::Failed("its component breaks off when it is asked".into()),
+                Err(error) => Checked::Failed(error.message),
+            };
+        }
         let _tick = self.ticking.hold();
         let (machine, roots) = (self.machine.clone(), self.roots.clone());
         let programs = Programs::new(machine, roots.clone(), false, false, deadline);

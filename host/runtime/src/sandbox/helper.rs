@@ -1,7 +1,7 @@
 //! Which program of ours does the work that is kept out of this process? This very executable, started again: as the
-//! launcher of a program, or to compile one component. Must not do any of it.
+//! launcher of a program, to compile one component, or to run one. Must not do any of it.
 
-use super::compile;
+use super::{compile, worker};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -20,6 +20,9 @@ pub fn helper_main() {
     }
     if is(compile::COMPILE) {
         std::process::exit(compile::serve());
+    }
+    if is(worker::WORK) {
+        std::process::exit(worker::serve());
     }
     if let Ok(program) = std::env::current_exe() {
         let _ = HELPER.set(program);

@@ -67,6 +67,9 @@ pub enum InstallError {
         /// What is wrong with it.
         why: String,
     },
+    /// A component that cannot run in a process of its own.
+    #[error("it {0}")]
+    Apart(String),
     /// A component that does not offer what the runtime calls.
     #[error("it does not export `hermes:tool/tool-execution@{wanted}`{found}")]
     Export {
@@ -222,9 +225,10 @@ fn seal(digest: &Digest, code: &[u8]) -> Digest {
 }
 
 #[expect(unsafe_code, reason = "the bytes are what this program compiled: in a private folder, sealed by digest")]
-fn loaded(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the compiling process, which is a program of ours, made these bytes; they came from it directly, or from
-    // a file of `keep` whose folder and itself nobody else can write, and whose seal shows that nothing was damaged.
+pub(super) fn loaded(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the compiling process, which is a program of ours, made these bytes; they came from it directly, from a
+    // file of `keep` whose folder and itself nobody else can write, and whose seal shows that nothing was damaged, or, in
+    // a process that runs one component, from the runtime that started it.
     unsafe { Component::deserialize(engine, code) }
 }
 

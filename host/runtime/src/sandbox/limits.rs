@@ -4,6 +4,7 @@
 use crate::config::Ceiling;
 use crate::error::Kind;
 use crate::registry::manifest::LimitsManifest;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use wasmtime::ResourceLimiter;
 
@@ -11,7 +12,7 @@ use wasmtime::ResourceLimiter;
 pub(crate) const TABLE_ELEMENTS: usize = 100_000;
 
 /// What one attempt may use up. Lifetime: the tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Units of fuel.
     pub fuel: u64,

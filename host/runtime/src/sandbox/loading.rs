@@ -7,6 +7,7 @@ use super::entry::Entry;
 use super::install::{self, InstallError, Installed};
 use super::limits::Limits;
 use super::values::{self, Function, Functions};
+use super::worker::Worker;
 use super::{Ready, Sandbox, State, capability, component, engine};
 use crate::call::Digest;
 use crate::registry::manifest::LimitsManifest;
@@ -22,7 +23,35 @@ impl Sandbox {
     /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new, which takes a
     /// process of its own and may take its time. It can be run as long as what is returned is there.
     pub fn install(&self, bytes: &[u8], granted: &BTreeSet<String>) -> Result<Installed, InstallError> {
-        self.install_as(bytes, granted, None)
+        self.install_as(bytes, granted, None, false)
+    }
+
+    /// The same for one that runs in a process of its own, in the sandbox of the operating system, and of which nothing
+    /// runs in this process. It gets no capability.
+    ///
+    /// # Errors
+    /// As `install`; and for one that asks for a capability, and where programs cannot be run.
+    pub fn install_apart(
+        &self,
+        bytes: &[u8],
+        granted: &BTreeSet<String>,
+        by_functions: bool,
+    ) -> Result<Installed, InstallError> {
+        if let Some(asked) = granted.first() {
+            return Err(InstallError::Apart(format!(
+                "asks for the capability `{asked}`, and the profile `process` offers none: ask for the profile `in-process`"
+            )));
+        }
+        if !self.machine.can_work() {
+            return Err(InstallError::Apart(
+                "asks for the profile `process`, for which this program has to be able to run programs: the feature `process`, Linux, and a helper".into(),
+            ));
+        }
+        let functions = match by_functions {
+            true => Some(values::functions_of(&component::binary(bytes)?).map_err(InstallError::Invalid)?.usable),
+            false => None,
+        };
+        self.install_as(bytes, granted, functions, true)
     }
 
     /// The same for a component that knows nothing of the contract: its own functions are called.
@@ -32,7 +61,7 @@ impl Sandbox {
         granted: &BTreeSet<String>,
     ) -> Result<(Installed, Functions), InstallError> {
         let functions = values::functions_of(&component::binary(bytes)?).map_err(InstallError::Invalid)?;
-        let installed = self.install_as(bytes, granted, Some(functions.usable.clone()))?;
+        let installed = self.install_as(bytes, granted, Some(functions.usable.clone()), false)?;
         Ok((installed, functions))
     }
 
@@ -41,6 +70,7 @@ impl Sandbox {
         bytes: &[u8],
         granted: &BTreeSet<String>,
         functions: Option<Vec<Function>>,
+        apart: bool,
     ) -> Result<Installed, InstallError> {
         let digest = Digest::of(bytes);
         let known: Vec<&str> = capability::ALL.iter().copied().chain(self.embedder.names()).collect();
@@ -65,12 +95,26 @@ impl Sandbox {
         capability::link(&mut linker, granted).map_err(invalid)?;
         self.embedder.link(&mut linker, granted).map_err(invalid)?;
         let pre = linker.instantiate_pre(&component).map_err(invalid)?;
-        let kind = if functions.is_some() { "functions" } else { "" };
+        let kind = match (&functions, apart) {
+            (None, false) => "",
+            (Some(_), false) => "functions",
+            (None, true) => "process",
+            (Some(_), true) => "functions, process",
+        };
+        let worker = match apart {
+            true => {
+                let code = component.serialize().map_err(invalid)?;
+                Some(Worker::new(code, functions.as_ref().map(|_| binary.to_vec()).unwrap_or_default()))
+            }
+            false => None,
+        };
         let entry = match functions {
             Some(functions) => Entry::Functions(pre, functions),
             None => {
                 let pre = EveryPre::new(pre).map_err(invalid)?;
-                self.check_types(&pre)?;
+                if !apart {
+                    self.check_types(&pre)?;
+                }
                 Entry::Contract(pre)
             }
         };
@@ -78,11 +122,11 @@ impl Sandbox {
         let names = granted.iter().map(|name| name.as_bytes());
         let parts = std::iter::once(digest.bytes().as_slice()).chain(names);
         let linked = Digest::of_parts(parts.chain((!kind.is_empty()).then_some(kind.as_bytes())));
-        let instances = contents.instances;
+        let (instances, usual) = (contents.instances, contents.usual_limits());
         if let Some(alive) = ready.get(&linked).and_then(Weak::upgrade) {
             return Ok(Installed { linked, alive });
         }
-        let alive = Arc::new(Ready { entry, capabilities: granted.clone(), instances });
+        let alive = Arc::new(Ready { entry, capabilities: granted.clone(), instances, usual, worker });
         ready.insert(linked, Arc::downgrade(&alive));
         Ok(Installed { linked, alive })
     }

@@ -22,15 +22,18 @@ mod retry;
 mod session;
 mod slots;
 pub mod values;
+mod worker;
 
 use crate::adapter::Adapter;
 use crate::adapter::health::Attempt;
 use crate::call::{Call, Caller, Digest, Fixed, Parent, Progress};
+use crate::cancel::Cancel;
 use crate::config::{Ceiling, Config};
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
 use crate::permission::Grant;
 use crate::registry::Tool;
+use crate::registry::manifest::LimitsManifest;
 use crate::registry::running::{Backend, Retry};
 use crate::tape::{Recorded, Tape};
 use crate::trail::Trail;
@@ -67,6 +70,7 @@ use slots::Slots;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, RwLock, Weak};
 use std::time::{Duration, Instant};
+use worker::Worker;
 
 /// Most calls that run at the same time; each slot takes address space.
 const MOST_SLOTS: u32 = 1000;
@@ -100,6 +104,10 @@ pub(crate) struct Ready {
     capabilities: BTreeSet<String>,
     /// Core instances that it is made of.
     instances: u64,
+    /// What its calls get where no manifest says how much.
+    usual: LimitsManifest,
+    /// What runs it in a process of its own, if it is not to run in this one.
+    worker: Option<Worker>,
 }
 
 /// The host's side of one attempt.
@@ -119,6 +127,7 @@ pub(crate) struct State {
     tape: Tape,
     log: Log,
     progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+    cancel: Option<Cancel>,
 }
 
 /// What came of running a call.
@@ -166,6 +175,8 @@ pub struct Run<'a> {
     pub fixed: Option<&'a Fixed>,
     /// The call within which it is made.
     pub parent: Option<&'a Parent>,
+    /// How it is told that nobody waits any more.
+    pub cancel: Option<&'a Cancel>,
     /// How it makes other calls, if it may.
     pub(crate) invoker: Option<Invoker>,
 }
@@ -188,8 +199,8 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         return Execution::refused(Error::internal(Step::Sandbox, "a permitted component is not loaded"));
     };
     let (tool, mut run) = (run.tool, run);
-    let mut limits =
-        Limits::of(&tool.limits.under(&run.adapter.limits), args.timeout().or(tool.timeout), &sandbox.ceiling);
+    let written = tool.limits.under(&run.adapter.limits).or_usual(&component.usual);
+    let mut limits = Limits::of(&written, args.timeout().or(tool.timeout), &sandbox.ceiling);
     if let Some(parent) = run.parent {
         limits.fuel = limits.fuel.min(parent.fuel());
     }
@@ -217,6 +228,9 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         execution.add(number, tried);
         execution.note_answer(run.backend, began.elapsed());
         let Err(error) = &execution.outcome else { break };
+        if error.kind == Kind::Cancelled {
+            break;
+        }
         let repeatable = !grant.writable() || tool.effect.idempotent;
         let failed = Failed { error, attempts: number, repeatable, sent };
         let pause = retry::next(tool.retry.as_ref(), &failed, chance());
@@ -289,7 +303,7 @@ impl Sandbox {
         let slots = u32::try_from(ceiling.concurrent_calls).unwrap_or(u32::MAX).clamp(1, MOST_SLOTS);
         let ticking = engine::Ticking::start(&settings(slots, memory))?;
         let cache = Cache::open(&config.cache_dir.join("components"), &ticking.engine);
-        let roots = Arc::new(Roots::open(&config.grants, &config.protected)?);
+        let roots = Arc::new(Roots::open(&config.grants, &config.protected)?.failing(config.file_faults));
         let helper = helper::named(config.process.helper.as_ref());
         let own = Arc::new(Own::default());
         let browsers = Arc::new(Browsers::of(config, helper.clone(), roots.clone(), own.clone()));
@@ -320,7 +334,12 @@ impl Sandbox {
 
     /// What a call has that makes others, as long as it may take at most.
     pub(crate) fn around(&self, call: &Call, id: &Arc<str>, tool: &Tool, adapter: &Adapter, trail: &Trail) -> Parent {
-        let limits = Limits::of(&tool.limits.under(&adapter.limits), tool.timeout, &self.ceiling);
+        let written = tool.limits.under(&adapter.limits);
+        let written = match self.ready(&adapter.linked) {
+            Some(component) => written.or_usual(&component.usual),
+            None => written,
+        };
+        let limits = Limits::of(&written, tool.timeout, &self.ceiling);
         let until = Instant::now() + Duration::from_millis(self.ceiling.deadline_ms);
         Parent::of(call, id.clone(), limits.fuel, trail.facts.from_outside, until)
     }

@@ -38,7 +38,8 @@ impl Sandbox {
         let component = self.ready(linked).ok_or_else(|| internal("the component is not loaded".into()))?;
         let Cassette { asked, seed, times, entries, requests, outcome } = cassette;
         let time = Duration::from_millis(asked.deadline_ms.max(1));
-        let limits = Limits::of(&tool.limits.under(limits), Some(time), &self.ceiling);
+        let written = tool.limits.under(limits).or_usual(&component.usual);
+        let limits = Limits::of(&written, Some(time), &self.ceiling);
         let _slot = self.slots.take(Instant::now() + time, false).await?;
         let _tick = self.ticking.hold();
         let deadline = Instant::now() + time;
@@ -53,7 +54,7 @@ impl Sandbox {
             },
         };
         let clock = Clock { shown: Shown::Real(Instant::now()), times: Times::play(times) };
-        let surroundings = Surroundings { progress: None, clock, seed, tape: Tape::play(entries) };
+        let surroundings = Surroundings { progress: None, cancel: None, clock, seed, tape: Tape::play(entries) };
         let mut reach = self.no_reach(deadline);
         reach.http.play(requests);
         let mut store = attempt::store(self, reach, &limits, deadline, surroundings)
@@ -62,7 +63,7 @@ impl Sandbox {
         let returned = tokio::time::timeout_at(deadline.into(), running).await;
         let raw = attempt::raw(&returned).or_else(|| {
             let Ok(Err(trap)) = &returned else { return None };
-            let error = failure::from_trap(tool, store.data().meter.hit, &limits, trap)?;
+            let error = failure::from_trap(&tool.name, store.data().meter.hit, &limits, trap)?;
             attempt::ended_by_itself(&Err(error))
         });
         let Tape::Playing(playing) = std::mem::take(&mut store.data_mut().tape) else {

@@ -45,6 +45,9 @@ extern void __wasm_import_hermes_tool_log_write(int32_t, uint8_t *, size_t);
 __attribute__((__import_module__("hermes:tool/progress@0.1.0"), __import_name__("report")))
 extern void __wasm_import_hermes_tool_progress_report(int64_t, int32_t, int64_t, int32_t, uint8_t *, size_t);
 
+__attribute__((__import_module__("hermes:tool/progress@0.1.0"), __import_name__("cancelled")))
+extern int32_t __wasm_import_hermes_tool_progress_cancelled(void);
+
 // Exported Functions from `hermes:tool/tool-execution@0.1.0`
 
 __attribute__((__weak__, __export_name__("cabi_post_hermes:tool/tool-execution@0.1.0#describe")))
@@ -1121,6 +1124,11 @@ void hermes_tool_progress_report(hermes_tool_progress_progress_update_t *update)
     option6 = 0;
   }
   __wasm_import_hermes_tool_progress_report((int64_t) ((*update).done), option, option1, option4, option5, option6);
+}
+
+bool hermes_tool_progress_cancelled(void) {
+  int32_t ret = __wasm_import_hermes_tool_progress_cancelled();
+  return ret;
 }
 
 __attribute__((__export_name__("hermes:tool/tool-execution@0.1.0#describe")))

@@ -437,6 +437,10 @@ extern void hermes_tool_log_write(hermes_tool_log_level_t level, file_tool_strin
 // Imported Functions from `hermes:tool/progress@0.1.0`
 // Reports progress; a runtime may drop updates that come too fast.
 extern void hermes_tool_progress_report(hermes_tool_progress_progress_update_t *update);
+// Whether nobody waits for the answer any more. A tool whose manifest gives it time to clean up (`grace_ms`) looks now
+// and then, puts away what it has begun and returns; what it returns goes nowhere, and when the time is over it is
+// ended. A tool without that time is ended at once and never sees `true`.
+extern bool hermes_tool_progress_cancelled(void);
 
 // Exported Functions from `hermes:tool/tool-execution@0.1.0`
 void exports_hermes_tool_tool_execution_describe(exports_hermes_tool_tool_execution_description_t *ret);

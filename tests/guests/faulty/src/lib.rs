@@ -112,6 +112,42 @@ fn leak(#[arg(max_length = 1000)] text: String, files: &Files, call: &Call) -> V
     json!({ "lines": lines })
 }
 
+/// Read an order.
+///
+/// The fault: it breaks off at one word, which it looks at letter by letter.
+#[tool]
+fn letters(#[arg(max_length = 100)] text: String) -> Value {
+    let mut letters = text.bytes();
+    let mut is_next = |letter: u8| std::hint::black_box(letters.next()) == Some(letter);
+    // Nothing makes one comparison of it.
+    if is_next(b'z') && is_next(b'q') && is_next(b'k') && is_next(b'w') {
+        panic!("nobody has thought of this word");
+    }
+    json!({ "length": text.len() })
+}
+
+/// Read an order.
+///
+/// The fault: it breaks off at one word, which it compares at once.
+#[tool]
+fn word(#[arg(max_length = 100)] text: String) -> Value {
+    if text == "vxjq" {
+        panic!("nobody has thought of this word");
+    }
+    json!({ "length": text.len() })
+}
+
+/// Read a number.
+///
+/// The fault: it breaks off at one of four thousand million.
+#[tool]
+fn number(number: u32) -> Value {
+    if number == 0xa35f_17c9 {
+        panic!("nobody has thought of this number");
+    }
+    json!({ "half": number / 2 })
+}
+
 /// Do the same without a fault.
 #[tool]
 fn sound(
@@ -129,5 +165,5 @@ fn sound(
 
 plugin! {
     name: "faulty",
-    tools: [trap, hang, fuel, memory, stack, output, outside_grant, nondeterminism, leak, sound],
+    tools: [trap, hang, fuel, memory, stack, output, outside_grant, nondeterminism, leak, letters, word, number, sound],
 }

@@ -114,6 +114,11 @@ pub struct LimitsManifest {
 }
 
 impl LimitsManifest {
+    /// The same with what is usual where it says nothing about memory and fuel.
+    pub fn or_usual(self, usual: &LimitsManifest) -> LimitsManifest {
+        LimitsManifest { fuel: self.fuel.or(usual.fuel), memory_mb: self.memory_mb.or(usual.memory_mb), ..self }
+    }
+
     /// The same where another one says nothing, and never more than that one.
     pub fn under(&self, cap: &LimitsManifest) -> LimitsManifest {
         let lower = |own: Option<u64>, cap: Option<u64>| own.into_iter().chain(cap).min();

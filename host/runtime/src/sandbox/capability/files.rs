@@ -362,6 +362,7 @@ impl HostReader for State {
             return Ok(Err(failure(Reason::TooLarge, format!("one read has at most {READ} bytes"))));
         }
         let reader = self.wasi.table.get(&reader)?;
+        let length = self.files.roots.faults.readable(reader.size, offset, length);
         let read = match reader.read_ahead(offset, length) {
             Some(bytes) => Ok(bytes.to_vec()),
             None => {

@@ -6,6 +6,7 @@ pub(super) mod child;
 pub(crate) mod launcher;
 mod output;
 pub(super) mod plan;
+mod work;
 
 use super::files::Roots;
 use crate::config::{Config, ProcessSettings};
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use wasmtime::component::Resource;
+pub(crate) use work::Work;
 
 /// Most bytes of one stream's head and of its tail.
 const KEPT: u32 = 4 << 20;

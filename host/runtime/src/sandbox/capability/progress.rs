@@ -1,6 +1,8 @@
-//! How far a call has come, told to whoever waits for it. Updates that come too fast are dropped.
+//! How far a call has come, told to whoever waits for it, and whether anybody waits. Updates that come too fast are
+//! dropped.
 
 use crate::call::Progress;
+use crate::cancel::Cancel;
 use crate::document::excerpt;
 use crate::sandbox::State;
 use crate::sandbox::bindings::hermes::tool::progress::Host;
@@ -16,5 +18,9 @@ impl Host for State {
             let _ = listener.try_send(Progress { done: update.done, total: update.total, message });
         }
         Ok(())
+    }
+
+    fn cancelled(&mut self) -> wasmtime::Result<bool> {
+        Ok(self.cancel.as_ref().is_some_and(Cancel::is_told))
     }
 }

@@ -4,6 +4,7 @@
 
 use super::{THREADS, failure, from_io};
 use crate::config;
+use crate::faults::FileFaults;
 use crate::permission::target::path::{is_git_config, is_hook};
 use crate::sandbox::bindings::hermes::tool::files::{Entry, EntryKind, Failure, Grant, Reason};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
@@ -21,6 +22,7 @@ pub(crate) struct Roots {
     protected: BTreeSet<PathBuf>,
     /// Threads that may be stuck in the kernel over a file.
     pub(super) threads: Arc<Semaphore>,
+    pub(super) faults: FileFaults,
 }
 
 struct Root {
@@ -70,12 +72,23 @@ impl Roots {
             by_name: grants.iter().map(open).collect::<Result<_, String>>()?,
             protected: protected.iter().flat_map(|path| [path.clone(), config::real(path)]).collect(),
             threads: Arc::new(Semaphore::new(THREADS)),
+            faults: FileFaults::default(),
         })
+    }
+
+    /// The same where something goes wrong.
+    pub(crate) fn failing(self, faults: FileFaults) -> Roots {
+        Roots { faults, ..self }
     }
 
     /// No directory at all.
     pub(crate) fn none() -> Roots {
-        Roots { by_name: BTreeMap::new(), protected: BTreeSet::new(), threads: Arc::new(Semaphore::new(1)) }
+        Roots {
+            by_name: BTreeMap::new(),
+            protected: BTreeSet::new(),
+            threads: Arc::new(Semaphore::new(1)),
+            faults: FileFaults::default(),
+        }
     }
 
     /// The grants as a component sees them.

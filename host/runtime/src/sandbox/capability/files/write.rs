@@ -155,6 +155,9 @@ impl Files {
             Virtual::Root => Err(read_only("is the list of grants and cannot be changed")),
             Virtual::Beneath(_) if !self.writable => Err(read_only("cannot be changed by a call that only reads")),
             Virtual::Beneath(place) if !place.writable => Err(read_only("is granted for reading only")),
+            Virtual::Beneath(_) if self.roots.faults.full => {
+                Err(from_io(path, &std::io::ErrorKind::StorageFull.into()))
+            }
             Virtual::Beneath(_) => Ok(()),
         }
     }

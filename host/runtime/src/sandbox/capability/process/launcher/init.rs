@@ -181,7 +181,10 @@ fn enter_directory(plan: &Plan) -> Result<(), Failed> {
     }
     let real = rustix::process::getcwd(Vec::new()).map_err(|error| Failed::layer("launcher", error))?;
     let real = real.to_string_lossy();
-    let inside = plan.grants.iter().any(|grant| crate::permission::target::path::is_beneath(&real, &grant.name));
+    // Without a grant there is the root, which nobody can change.
+    let is_root = plan.grants.is_empty() && real == "/";
+    let inside =
+        is_root || plan.grants.iter().any(|grant| crate::permission::target::path::is_beneath(&real, &grant.name));
     if inside { Ok(()) } else { Err(failed(Cause::OutOfBounds, "leads out of its grant")) }
 }
 
