@@ -282,6 +282,8 @@ def cleans_up(house, name):
     house.configure(
         f'plugin_folders = ["{house.work}/{name}"]\n[roles.Builder]\ndefault = true\n'
         "[ceiling]\nfuel = 1000000000000\nhost_calls = 1000000000\n"
+        # It is not the component any more that was called before.
+        f'[folders."{house.work}/{name}"]\npin = "follow"\n'
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     child = subprocess.Popen([COMMAND, "run"], cwd=house.work, env=house.environment, text=True, **pipes)
