@@ -40,7 +40,7 @@ fn kib(name: &str) -> u64 {
 const ROOM_KIB: u64 = 64 << 10;
 
 async fn until(wanted: impl Fn() -> bool) -> bool {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + Duration::from_secs(120);
     while !wanted() {
         if Instant::now() > end {
             return false;
