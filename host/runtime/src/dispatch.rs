@@ -158,10 +158,7 @@ impl Runtime {
             let steps = std::pin::pin!(self.steps(&call, &mut trail, &mut metadata, &mut durable));
             unwind::caught(steps).await
         };
-        let ended = match ended {
-            Ok(ended) => ended,
-            Err(panic) => Err(trail.panicked(panic).into()),
-        };
+        let ended = ended.unwrap_or_else(|panic| Err(trail.panicked(panic).into()));
         let args = trail.args.take();
         // What a person or a rule refused above LOW is as durable as what ran.
         durable |= trail.facts.risk_level.as_ref().is_some_and(|level| level != "low") || trail.facts.layer == Some(3);
