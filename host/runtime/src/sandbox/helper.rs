@@ -34,7 +34,7 @@ pub(crate) const MARK: &str = "/.hermes-sandbox";
 
 /// Whether this process is a program of a tool, in a sandbox of ours. Nothing is granted there, whoever asks.
 pub fn is_in_sandbox() -> bool {
-    std::path::Path::new(MARK).symlink_metadata().is_ok()
+    rustix::fs::lstat(MARK).is_ok()
 }
 
 /// Whether this program has said that it can be the helper.
