@@ -10,6 +10,8 @@ use hermes_runtime::injection::feedback;
 use hermes_runtime::injection::replay::{Divergence, Replay};
 use hermes_runtime::injection::training;
 use hermes_runtime::record::{Kept, Record};
+use hermes_runtime::result::relevance::Weights;
+use hermes_runtime::result::tune;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -121,13 +123,13 @@ fn what_a_program_says_about_a_result_counts() {
     }
     assert!(block_on(runtime.flush()));
     let state = house.path("state");
-    let (usage, samples) = feedback::gather(&state, 300).unwrap();
+    let (usage, samples) = feedback::gather(&state).unwrap();
     assert_eq!((usage.cut, usage.reported, samples.len()), (2, 0, 0), "{usage:?}");
     let used = ["the needle is here".to_owned(), "what is in no result".to_owned()];
     block_on(runtime.report_outcome(&ids[0], &used, false)).unwrap();
     block_on(runtime.report_outcome(&ids[0], &used, true)).unwrap();
     block_on(runtime.report_outcome(&ids[1], &[], false)).unwrap();
-    let (usage, samples) = feedback::gather(&state, 300).unwrap();
+    let (usage, samples) = feedback::gather(&state).unwrap();
     assert_eq!((usage.reported, usage.reported_right, usage.in_no_result), (2, 1, 1), "{usage:?}");
     assert_eq!(samples.iter().map(|sample| &sample.needed[..]).collect::<Vec<_>>(), [&used[..1]]);
     let reader = Reader::open(&state).unwrap();
@@ -135,4 +137,47 @@ fn what_a_program_says_about_a_result_counts() {
     let worth = |session| training::steps(session, &reader.calls(session, 10).unwrap(), &reports)[0].reward["reported"];
     assert_eq!((worth("s-0"), worth("s-1")), (1.0, -1.0));
     records::verified(&state);
+}
+
+/// Sessions that always go on with what stands near the end of a log whose lines nothing else distinguishes: a fit to their
+/// records shows more of that, also in records that it has not seen, and counts from the next start on.
+#[test]
+fn weights_that_are_fitted_to_records_show_more_of_what_is_used() {
+    let house = House::with_files();
+    let word = |number: usize| -> String {
+        (0..6).map(|place| char::from(b'a' + ((number / 7 + place * number) % 26) as u8)).collect()
+    };
+    let mut config = house.config();
+    config.result.budget_tokens = Some(300);
+    let runtime = house.start(config.clone());
+    block_on(async {
+        for run in 0..18_usize {
+            let lines: Vec<String> =
+                (0..400).map(|line| format!("{} step {} of run {run}", word(line), word(line + run))).collect();
+            house.write(&format!("{run}.log"), lines.join("\n"));
+            let session: Arc<str> = format!("s-{run}").into();
+            let ask = async |tool: &str, args: Value| {
+                let one = Call { session: session.clone(), ..call(tool, args) };
+                assert_eq!(runtime.call(one).await.envelope.code(), 200);
+            };
+            ask("file_read", json!({ "path": format!("{run}.log") })).await;
+            for back in [25, 30, 35] {
+                ask("json_query", json!({ "data": [{ "line": lines[lines.len() - back] }] })).await;
+            }
+        }
+        assert!(runtime.flush().await);
+    });
+    let state = house.path("state");
+    let (usage, samples) = feedback::gather(&state).unwrap();
+    assert_eq!((usage.cut, samples.len()), (18, 18), "{usage:?}");
+    let tuned = tune::tune(&samples, &Weights::default()).unwrap();
+    assert!(tuned.held_out >= 6 && tuned.after > tuned.before + 0.1, "{} to {}", tuned.before, tuned.after);
+    feedback::keep(&state, &tuned.weights).unwrap();
+    drop(runtime);
+    let runtime = house.start(config);
+    let shown = block_on(runtime.call(call("file_read", json!({ "path": "1.log" })))).envelope.data;
+    let last = |data: &Value| data["text"].as_str().unwrap().lines().filter(|line| line.ends_with("of run 1")).count();
+    assert!(last(&shown) > 0, "{shown}");
+    assert_eq!(feedback::undo(&state).unwrap(), Some(1));
+    assert_eq!(feedback::weights(&state), Weights::default());
 }

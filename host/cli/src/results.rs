@@ -8,15 +8,12 @@ use hermes_runtime::result::tune::{self, Tuned};
 use serde_json::json;
 use std::path::Path;
 
-/// Tokens that a result has where nobody says anything; what samples are cut to.
-const BUDGET: u32 = 8000;
-
 pub(crate) fn run(arguments: &Arguments, command: &ResultsCommand) -> Result<u8, Failure> {
     let state_dir = setup::state_dir(arguments)?;
     let format = arguments.output.format();
     match command {
         ResultsCommand::Stats => {
-            let (usage, samples) = feedback::gather(&state_dir, BUDGET)?;
+            let (usage, samples) = feedback::gather(&state_dir)?;
             match format {
                 Format::Text => text(&usage, samples.len()),
                 Format::Json | Format::Ndjson => {
@@ -57,7 +54,7 @@ fn text(usage: &Usage, samples: usize) {
 }
 
 fn fit(state_dir: &Path, dry_run: bool, format: Format) -> Result<(), Failure> {
-    let (_, samples) = feedback::gather(state_dir, BUDGET)?;
+    let (_, samples) = feedback::gather(state_dir)?;
     let known = feedback::weights(state_dir);
     let Some(Tuned { weights, fitted, held_out, before, after }) = tune::tune(&samples, &known) else {
         return Err(Failure::unavailable(format!(

@@ -7,6 +7,7 @@ use crate::injection::audit::{AuditError, Reader};
 use crate::journal::Projection;
 use crate::record::{Kept, Record, Written};
 use crate::result::relevance::{FEATURES, Feature, Weights};
+use crate::result::truncate;
 use crate::result::tune::{self, Sample};
 use rusqlite::Connection;
 use serde::Serialize;
@@ -90,7 +91,7 @@ pub struct Usage {
 }
 
 /// What became of the cut results, and the samples that weights can be fitted to.
-pub fn gather(state_dir: &Path, budget_tokens: u32) -> Result<(Usage, Vec<Sample>), AuditError> {
+pub fn gather(state_dir: &Path) -> Result<(Usage, Vec<Sample>), AuditError> {
     let reader = Reader::open(state_dir)?;
     let artifacts = Artifacts::beneath(state_dir);
     let (mut usage, mut samples) = (Usage::default(), Vec::new());
@@ -100,7 +101,7 @@ pub fn gather(state_dir: &Path, budget_tokens: u32) -> Result<(Usage, Vec<Sample
         for (index, (record, kept)) in calls.iter().enumerate() {
             let seen =
                 Seen { record, kept: kept.as_ref(), after: &calls[index + 1..], report: reports.get(&*record.call_id) };
-            samples.extend(look(&artifacts, &seen, budget_tokens, &mut usage));
+            samples.extend(look(&artifacts, &seen, &mut usage));
         }
     }
     if usage.cut > 0 {
@@ -117,7 +118,7 @@ struct Seen<'a> {
     report: Option<&'a Report>,
 }
 
-fn look(artifacts: &Artifacts, seen: &Seen<'_>, budget_tokens: u32, usage: &mut Usage) -> Option<Sample> {
+fn look(artifacts: &Artifacts, seen: &Seen<'_>, usage: &mut Usage) -> Option<Sample> {
     let Seen { record, kept, after, report } = seen;
     let same = |(next, _): &(Record, Option<Kept>)| {
         next.facts.args_digest.is_some()
@@ -147,6 +148,8 @@ fn look(artifacts: &Artifacts, seen: &Seen<'_>, budget_tokens: u32, usage: &mut 
         needed.extend(in_whole.then_some(text));
     }
     let task = record.situation.task.clone().unwrap_or_else(|| kept.args.to_string());
+    // As much as was shown then, whatever the budget is now.
+    let budget_tokens = truncate::tokens(shown.kept);
     (!needed.is_empty()).then(|| Sample { data: whole.data, texts: vec![task], budget_tokens, needed })
 }
 

@@ -70,6 +70,11 @@ pub fn truncate(data: &mut Value, measure: Measure<'_>) -> Option<Cut> {
     Some(Cut { truncation, whole })
 }
 
+/// Tokens that so many bytes count as.
+pub fn tokens(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(BYTES_PER_TOKEN)).unwrap_or(u32::MAX)
+}
+
 /// The features of the parts of a value, with the text of each, as they are for a budget. What weights are fitted to.
 pub fn features(data: &Value, budget_tokens: u32, query: &Query) -> Vec<(String, Features)> {
     let budget = (budget_tokens as usize).saturating_mul(BYTES_PER_TOKEN).max(LEAST);
