@@ -98,6 +98,8 @@ const OFTEN: u32 = 4;
 const PLACES: usize = 3;
 /// Inputs of that kind that wait.
 const QUEUE: usize = 2000;
+/// An input that is longer, in bytes of JSON, is not taken apart: what it was compared with would make too many of it.
+const LONG: usize = 16 << 10;
 /// One change of so many takes words from anywhere in the component.
 const FAR: u64 = 8;
 /// Most inputs that are kept on disk.
@@ -184,8 +186,10 @@ impl Guide {
         }
         if is_new {
             let words = self.met(args, &heard);
-            self.queue(tool, args, world, &words);
             let length = args.to_string().len();
+            if length <= LONG {
+                self.queue(tool, args, world, &words);
+            }
             self.corpus.push(Kept { tool: tool.to_owned(), args: args.clone(), world, words, length });
             self.coverage.kept += 1;
             if self.edges > self.coverage.reached() {
@@ -248,15 +252,15 @@ impl Guide {
                 let swap = |place: usize| [&text[..place], wanted, &text[place + own.len()..]].concat();
                 places.map(|(place, _)| Value::String(swap(place))).collect()
             };
-            others.extend(replaced(args, &swapped));
+            others.extend(replaced(args, &swapped, QUEUE.saturating_sub(others.len())));
         }
         for wanted in words.texts.iter().filter(|wanted| is_fresh(format!("text {wanted}"))) {
             let whole = |value: &Value| value.is_string().then(|| json!(wanted)).into_iter().collect();
-            others.extend(replaced(args, &whole));
+            others.extend(replaced(args, &whole, QUEUE.saturating_sub(others.len())));
         }
         for wanted in words.numbers.iter().filter(|wanted| is_fresh(format!("number {wanted}"))) {
             let whole = |value: &Value| value.is_number().then(|| json!(wanted)).into_iter().collect();
-            others.extend(replaced(args, &whole));
+            others.extend(replaced(args, &whole, QUEUE.saturating_sub(others.len())));
         }
         // Those of the last input come first, and in time the oldest are forgotten.
         self.direct.extend(others.into_iter().take(QUEUE).map(|args| (tool.to_owned(), args, world)));

@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 
 /// Words that count as the last.
 const LATEST: usize = 16;
+/// Parts of a value that are looked at one by one.
+const LEAVES: usize = 2000;
 
 /// Arguments that are nearly `args`. `other` are ones of which a part may be taken.
 pub(crate) fn mutated(schema: &Value, args: &Value, other: &Value, words: &Words, random: &mut Random) -> Value {
@@ -23,29 +25,47 @@ pub(crate) fn mutated(schema: &Value, args: &Value, other: &Value, words: &Words
     value
 }
 
-/// The texts and numbers in a value, each in turn replaced by what `other` makes of it.
-pub(crate) fn replaced(value: &Value, other: &impl Fn(&Value) -> Vec<Value>) -> Vec<Value> {
+/// The value with one of its texts or numbers, each in turn, replaced by what `other` makes of it; at most so many.
+pub(crate) fn replaced(value: &Value, other: &impl Fn(&Value) -> Vec<Value>, most: usize) -> Vec<Value> {
+    let mut places = Vec::new();
+    leaves(value, &mut String::new(), &mut places);
+    let mut made = Vec::new();
+    for (place, leaf) in places {
+        for wanted in other(leaf) {
+            if made.len() >= most {
+                return made;
+            }
+            let mut changed = value.clone();
+            if let Some(there) = changed.pointer_mut(&place) {
+                *there = wanted;
+                made.push(changed);
+            }
+        }
+    }
+    made
+}
+
+/// The first texts, numbers and other leaves in a value, and where they are.
+fn leaves<'a>(value: &'a Value, place: &mut String, found: &mut Vec<(String, &'a Value)>) {
+    let length = place.len();
     match value {
-        Value::Object(members) => members
-            .iter()
-            .flat_map(|(name, member)| replaced(member, other).into_iter().map(move |member| (name, member)))
-            .map(|(name, member)| {
-                let mut changed = members.clone();
-                changed.insert(name.clone(), member);
-                Value::Object(changed)
-            })
-            .collect(),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .flat_map(|(at, item)| replaced(item, other).into_iter().map(move |item| (at, item)))
-            .map(|(at, item)| {
-                let mut changed = items.clone();
-                changed[at] = item;
-                Value::Array(changed)
-            })
-            .collect(),
-        other_value => other(other_value),
+        _ if found.len() >= LEAVES => {}
+        Value::Object(members) => {
+            for (name, member) in members {
+                place.push('/');
+                place.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                leaves(member, place, found);
+                place.truncate(length);
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                place.push_str(&format!("/{at}"));
+                leaves(item, place, found);
+                place.truncate(length);
+            }
+        }
+        leaf => found.push((place.clone(), leaf)),
     }
 }
 
@@ -222,6 +242,20 @@ fn is_of(schema: &Value, value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_part_is_replaced_alone_and_not_too_often() {
+        let value = json!({ "a/b": ["x", 1, "y"], "c": { "d~": "z" } });
+        let upper = |leaf: &Value| leaf.as_str().map(|text| json!(text.to_uppercase())).into_iter().collect();
+        let made = replaced(&value, &upper, 10);
+        let wanted = [
+            json!({ "a/b": ["X", 1, "y"], "c": { "d~": "z" } }),
+            json!({ "a/b": ["x", 1, "Y"], "c": { "d~": "z" } }),
+            json!({ "a/b": ["x", 1, "y"], "c": { "d~": "Z" } }),
+        ];
+        assert_eq!(made, wanted);
+        assert_eq!(replaced(&value, &upper, 2).len(), 2);
+    }
 
     #[test]
     fn changes_stay_within_what_the_schema_says_of_a_place() {
