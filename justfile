@@ -78,7 +78,7 @@ conformance-authors: setup-host setup-conformance setup-languages plugins
     PATH="$node:$PATH" python3 tests/conformance/languages.py "$command" '{{ cache }}/conformance/python' \
         '{{ cache }}/conformance/languages/node_modules' "$CARGO_TARGET_DIR/debug/fuzz-with-libfuzzer"
 
-# Do all that CI does
+# Test and lint; CI does this and conformance-peers
 check: test lint
 
 # Check formatting, lints, documentation, licences and sources

@@ -734,29 +734,14 @@ fn write_one(
         for projection in projections {
             match tables {
                 Tables::AllOrNothing => {
-                    (projection.apply)(transaction, head.0, entry).map_err(|error| match is_of_the_disk(&error) {
-                        true => Stopped::Sql(error),
-                        false => Stopped::Table,
-                    })?;
+                    // Which one, and why, is told when each is tried alone.
+                    (projection.apply)(transaction, head.0, entry).map_err(|_| Stopped::Table)?;
                 }
                 Tables::OneByOne => project(transaction.savepoint()?, projection, head.0, entry)?,
             }
         }
     }
     Ok(Ok(()))
-}
-
-/// Whether an error is the disk's or the file's, so that trying the same more carefully helps nothing.
-fn is_of_the_disk(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode::{
-        DatabaseBusy, DatabaseCorrupt, DatabaseLocked, DiskFull, OutOfMemory, ReadOnly, SystemIoFailure,
-    };
-    error.sqlite_error_code().is_some_and(|code| {
-        matches!(
-            code,
-            DatabaseBusy | DatabaseCorrupt | DatabaseLocked | DiskFull | OutOfMemory | ReadOnly | SystemIoFailure
-        )
-    })
 }
 
 fn insert(
