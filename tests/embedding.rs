@@ -1,7 +1,7 @@
 //! How much does a program need to embed the runtime? Twenty lines of the public interface.
 
 use crate::support::block_on;
-use crate::support::house::House;
+use crate::support::house::{House, call};
 use crate::support::user::binary;
 use hermes_runtime::authority::Authority;
 use hermes_runtime::call::Arguments;
@@ -120,4 +120,13 @@ fn no_public_call_panics_on_bad_input() {
     }
     let config = Config::new("/dev/null/state", "/dev/null/cache").plugin("/dev/null");
     assert!(Runtime::start(config, &[], None).is_err());
+}
+
+/// A call's future is moved and copied by who spawns it, and lies on the stack of who waits for it.
+#[test]
+fn what_a_call_holds_stays_small() {
+    let house = House::with_files();
+    let runtime = house.start(house.config());
+    let size = std::mem::size_of_val(&runtime.call(call("any", json!({}))));
+    assert!(size < 12 << 10, "{size} bytes");
 }

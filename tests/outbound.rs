@@ -212,3 +212,53 @@ fn a_secret_that_cannot_be_read_sends_nothing() {
     assert!(server.heads().is_empty());
     assert!(record.to_string().contains("HERMES_TEST_NOT_SET"), "{record}");
 }
+
+/// A server that answers one line over TLS, with a certificate for these names.
+fn secure_server(names: &[&str]) -> (u16, String) {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let made = rcgen::generate_simple_self_signed(names).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let settings = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let (settings, listener) = (Arc::new(settings), TcpListener::bind("127.0.0.1:0").unwrap());
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else { return };
+            let connection = rustls::ServerConnection::new(settings.clone()).unwrap();
+            let mut stream = rustls::StreamOwned::new(connection, stream);
+            // One who does not trust it goes before there is a request.
+            let mut first = [0; 1024];
+            if stream.read(&mut first).is_ok_and(|read| read > 0) {
+                let _ = stream.write_all(&ok("text/plain", "encrypted"));
+                let _ = stream.flush();
+            }
+        }
+    });
+    (port, made.cert.pem())
+}
+
+#[test]
+fn a_server_over_tls_is_the_one_that_its_certificate_names() {
+    let house = House::with_files();
+    let (port, certificate) = secure_server(&["127.0.0.1"]);
+    let (other_port, other_certificate) = secure_server(&["other.example"]);
+    std::fs::write(house.path("ours.pem"), certificate + &other_certificate).unwrap();
+    let granted = |port: u16| format!("[[http.grants]]\norigin = 'https://127.0.0.1:{port}'\nprivate = true\n");
+    let trusting = format!("http.authorities = ['{}']\n", house.path("ours.pem").display());
+    let url = |port: u16| json!({ "url": format!("https://127.0.0.1:{port}/") });
+    let (answer, record) = get(&house, &(trusting.clone() + &granted(port)), url(port));
+    assert_eq!(answer.data["text"], "encrypted", "{record:#}");
+    // Nobody vouches for the first; the second is vouched for under another name.
+    for (settings, port) in [(granted(port), port), (trusting + &granted(other_port), other_port)] {
+        let (answer, record) = get(&house, &settings, url(port));
+        let error = answer.error.unwrap();
+        assert_eq!(error.reason.as_deref(), Some("not_secure"), "{error:?}");
+        assert!(record.to_string().contains("no secure connection"), "{record}");
+    }
+}

@@ -5,6 +5,7 @@ use super::manifest;
 use crate::support::block_on;
 use crate::support::guest::Guest;
 use crate::support::house::{House, call, project};
+use crate::support::people::{Channel, Person};
 use hermes_runtime::envelope::RouteNote;
 use hermes_runtime::error::Kind;
 use hermes_runtime::servers::Server;
@@ -176,9 +177,45 @@ fn what_a_component_says_of_itself_wins_it_nothing() {
     config.tool_folders = vec![house.path("tools")];
     let runtime = house.start(config);
     let answers: Vec<Envelope> = (0..20).map(|_| block_on(runtime.call(call("both", json!({})))).envelope).collect();
-    let of_liar = answers.iter().filter(|answer| answer.metadata.adapter.as_deref() == Some("liar")).count();
+    let of_liar = answers.iter().filter(|answer| route(answer).chosen.adapter == "liar").count();
     assert!((1..=3).contains(&of_liar), "{of_liar} of 20 calls went to it");
+    // It has sent nothing, so another component answers in its place, and the answer says which.
+    for answer in &answers {
+        assert_eq!((answer.code(), answer.metadata.adapter.as_deref()), (200, Some("honest")), "{answer:#?}");
+    }
     assert_eq!(answers[18].error.as_ref().map(|error| &error.message), None);
     let other = &route(&answers[18]).alternatives[0];
     assert!(other.adapter == "liar" && other.success <= 0.5, "{other:#?}");
+}
+
+/// What a person has approved is one component: no other one runs in its place.
+#[test]
+fn what_was_approved_for_one_component_is_not_done_by_another_one() {
+    let house = House::empty();
+    Guest { name: "second".into(), effect: "write".into(), ..Guest::default() }.put(&house);
+    let down = "(call $fail (i32.const 6) (i32.const 2048) (i32.const 4))";
+    let first = Guest { name: "first".into(), effect: "write".into(), ..Guest::that(down) };
+    Guest { fields: "(data (i32.const 2048) \"down\")".into(), ..first }.put(&house);
+    std::fs::create_dir(house.path("tools")).unwrap();
+    let backend = |adapter: &str| format!("[[tool.backend]]\ntype = \"custom\"\nadapter = \"{adapter}\"\n");
+    for (name, approval) in [("free", "true"), ("asks", "\"always\"")] {
+        let text =
+            manifest(name, "1.0.0", "x").replace("risk_level", &format!("requires_approval = {approval}, risk_level"));
+        let (before, _) = text.split_once("backend = ").unwrap();
+        let text = format!("{before}{}{}", backend("first"), backend("second"));
+        std::fs::write(house.path(&format!("tools/{name}.toml")), text).unwrap();
+    }
+    // Each in a runtime of its own, which has seen nothing of the first one yet.
+    let answer = |tool: &str| {
+        let mut config = house.config();
+        config.tool_folders = vec![house.path("tools")];
+        let runtime = house.start_with(config, Some(std::sync::Arc::new(Channel::new(Person::Yes))));
+        block_on(runtime.call(call(tool, json!({})))).envelope
+    };
+    let free = answer("free");
+    assert_eq!((free.code(), free.metadata.attempts), (200, 2), "{free:#?}");
+    assert_eq!(free.metadata.adapter.as_deref(), Some("second"));
+    let asked = answer("asks");
+    assert_eq!((asked.code(), asked.metadata.attempts), (503, 1), "{asked:#?}");
+    assert_eq!(asked.metadata.adapter.as_deref(), Some("first"));
 }

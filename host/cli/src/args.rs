@@ -332,7 +332,7 @@ pub(crate) enum PluginCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// List the last outcomes, the newest last
+    /// List the last calls and what happened beside them, the newest last
     List {
         /// How many
         #[arg(long, short = 'n', default_value_t = 20)]

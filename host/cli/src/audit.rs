@@ -4,7 +4,7 @@ use crate::args::{Arguments, AuditCommand, Format};
 use crate::failure::Failure;
 use crate::terminal::printable_lines;
 use crate::{output, setup};
-use hermes_runtime::injection::audit::{self, Entry, EventEntry, Reader, Repaired, Verification};
+use hermes_runtime::injection::audit::{self, Entry, EventEntry, Happened, Reader, Repaired, Verification};
 use hermes_runtime::record::{Event, Record, RecordKind};
 use hermes_runtime::signed::SignedHead;
 use std::os::unix::fs::OpenOptionsExt;
@@ -82,7 +82,20 @@ fn export(reader: &Reader, file: &Path) -> Result<u8, Failure> {
 }
 
 fn list(reader: &Reader, limit: u32, format: Format) -> Result<u8, Failure> {
-    print(reader.list(limit)?, format)
+    let mut happened = reader.happened(limit)?;
+    happened.reverse();
+    let line = |happened: &Happened| match happened {
+        Happened::Call(entry) => one_line(&entry.record),
+        Happened::Event(EventEntry { event, .. }) => {
+            format!("{} {} [EVENT] {} by={}", time(event.time_ms), event.id, event.what, event.by)
+        }
+    };
+    match format {
+        Format::Text => happened.iter().for_each(|it| output::line(&printable_lines(&line(it)))),
+        Format::Json => output::document(&happened, format),
+        Format::Ndjson => happened.iter().for_each(|it| output::document(it, format)),
+    }
+    Ok(0)
 }
 
 fn print(mut entries: Vec<Entry>, format: Format) -> Result<u8, Failure> {
@@ -196,6 +209,7 @@ fn show_text(entry: &Entry) {
         ("approver", facts.approver.clone()),
         ("holds", (!facts.sensitivity.is_empty()).then(|| facts.sensitivity.join(", "))),
         ("replay", facts.not_replayable.as_ref().map(|why| format!("not possible: {why}"))),
+        ("replay", facts.inexact.as_ref().map(|why| format!("contents cannot be compared: {why}"))),
         ("error", record.error.as_ref().map(|error| error.message.clone())),
         ("insides", record.insides.clone()),
         ("log", (!facts.log.is_empty()).then(|| facts.log.join("\n"))),

@@ -175,11 +175,12 @@ async fn rerun(arguments: &Arguments, calls: &[String], format: Format) -> Resul
 }
 
 fn described(replayed: &Replayed) -> String {
-    let Replayed { call_id, tool, same_component, rerun, not_replayed } = replayed;
+    let Replayed { call_id, tool, same_component, rerun, inexact, not_replayed } = replayed;
     let other = if *same_component { "" } else { ", in another component" };
+    let not_compared = inexact.as_ref().map_or_else(String::new, |why| format!(" (contents not compared: {why})"));
     let said = match (rerun, not_replayed) {
         (Some(rerun), _) => match &rerun.divergence {
-            None => format!("as it was, {}{other}", output::counted(rerun.crossings, "crossing")),
+            None => format!("as it was, {}{other}{not_compared}", output::counted(rerun.crossings, "crossing")),
             Some(divergence) => format!("DIVERGES{other}: {divergence}"),
         },
         (None, why) => format!("not replayed: {}", why.as_deref().unwrap_or("nothing is known of it")),

@@ -2,7 +2,7 @@
 
 use crate::adapter::health::Observed;
 use crate::adapter::plugin::Embedded;
-use crate::adapter::{self, Adapter, Route};
+use crate::adapter::{self, Adapter, Other, Route};
 use crate::artifact::Artifacts;
 use crate::built_in::{self, Asked};
 use crate::call::Call;
@@ -129,7 +129,10 @@ impl Runtime {
         let span = tracing::info_span!(
             target: "hermes::call", "call", call_id = &*call_id, role = &*call.caller.role, tool = Empty, code = Empty
         );
-        self.called(call, call_id, span.clone()).instrument(span).await
+        // All that a call holds is some kilobytes: its futures are pinned where they are made, and what few calls need is
+        // in a box, so that nothing large is moved from hand to hand.
+        let called = std::pin::pin!(self.called(call, call_id, span.clone()));
+        called.instrument(span).await
     }
 
     async fn called(&self, call: Call, call_id: Arc<str>, span: Span) -> Injection {
@@ -153,7 +156,6 @@ impl Runtime {
             Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
         let mut durable = false;
         let call = registry::stands_for::meant(&self.toolbox().registry, &call);
-        // Pinned where it is: what all steps hold is some kilobytes, and would be moved from hand to hand.
         let ended = {
             let steps = std::pin::pin!(self.steps(&call, &mut trail, &mut metadata, &mut durable));
             unwind::caught(steps).await
@@ -188,7 +190,7 @@ impl Runtime {
         let found = trail.enter(Step::Registry).in_scope(looks);
         match &found {
             Ok(tool) => showing::describe_tool(tool, trail, metadata),
-            Err(_) => trail.facts.tool = crate::document::excerpt(&call.tool, 200).into(),
+            Err(_) => trail.facts.tool = registry::meant_in_vain(&toolbox.registry, &call.tool),
         }
         let tool = trail.step(Step::Registry, found)?;
         let routes = || adapter::route(&toolbox.adapters, tool, &self.observed, Instant::now());
@@ -209,8 +211,11 @@ impl Runtime {
         let look = |path: &str| self.sandbox.glance(path);
         let authority = self.authority(&toolbox, &call_id, &look)?;
         let judging = trail.enter(Step::Permission);
-        let permitting = permission::permit(call, tool, adapter, &authority, preview, &mut trail.facts);
-        let permitted = permitting.instrument(judging).await;
+        let permitted = {
+            let facts = &mut trail.facts;
+            let permitting = std::pin::pin!(permission::permit(call, tool, adapter, &authority, preview, facts));
+            permitting.instrument(judging).await
+        };
         authority.limiter.note(tool, &call.caller.id, permitted.as_ref().err());
         let (mut grant, judged) = trail.step(Step::Permission, permitted)?;
         metadata.repairs = judged.repairs.to_vec();
@@ -223,6 +228,7 @@ impl Runtime {
         trail.facts.form = learning::form(tool, &judged);
         let admitted = trail.enter(Step::Validation).in_scope(|| validation::admit(judged, &grant));
         let args = trail.step(Step::Validation, admitted)?;
+        let others = grant.cover(others, &self.config.http);
         *durable = grant.durable();
         trail.facts.writes = grant.writable();
         if *durable {
@@ -237,19 +243,21 @@ impl Runtime {
         let execution = match own {
             Some((place, asked)) => {
                 let answering = built_in::answer(place, self, asked);
-                sandbox::answer(grant, &args, tool, answering).instrument(running).await
+                Box::pin(sandbox::answer(grant, &args, tool, answering)).instrument(running).await
             }
             None if adapter.invokes.is_empty() => {
-                sandbox::execute(&self.sandbox, grant, args, run, trail).instrument(running).await
+                let executing = std::pin::pin!(sandbox::execute(&self.sandbox, grant, args, run, trail));
+                executing.instrument(running).await
             }
             None => {
                 let (invoker, requests) = nesting::invoker(self.sandbox.around(call, &call_id, tool, adapter, trail));
                 run.invoker = Some(invoker);
                 let executing = sandbox::execute(&self.sandbox, grant, args, run, trail);
-                self.alongside(call, requests, executing).instrument(running).await
+                Box::pin(self.alongside(call, requests, executing)).instrument(running).await
             }
         };
         self.note_answers(tool, &execution, metadata);
+        showing::describe_moved(tool, &toolbox.adapters, trail, metadata);
         let shaped = self.shape(&session.looks_for(call), (tool, backend), execution, trail, metadata);
         self.show(call, shaped, &session, trail, metadata)
     }
@@ -279,7 +287,7 @@ impl Runtime {
         &'a self,
         call: &'a Call,
         tool: &'a Tool,
-        (adapter, backend, others): (&'a Adapter, &'a Backend, Vec<&'a Backend>),
+        (adapter, backend, others): (&'a Adapter, &'a Backend, Vec<Other<'a>>),
         call_id: &'a str,
     ) -> Run<'a> {
         if adapter::is_observed(tool) {
@@ -344,10 +352,9 @@ impl Runtime {
         let config = config.with_own_places_protected();
         let journal = Journal::open(&config.state_dir, PROJECTIONS)?;
         let masks = showing::masks(&config)?;
-        let masking = masks.clone();
         let journal = match masks.look_for_nothing() {
             true => journal,
-            false => journal.masking(Arc::new(move |text: &str| masking.masked(text))),
+            false => journal.masking(masks.clone()),
         };
         let unknown = journal.close_open(recovery::unknown_outcomes)?;
         if unknown > 0 {
@@ -360,7 +367,7 @@ impl Runtime {
         artifacts.prune(config.result.keep(), SystemTime::now());
         let (grants, protected) = (config.virtual_grants(), config.virtual_protected());
         let places = Places { grants, protected, secrets: config.virtual_secrets(), hosts: config.browser.grants() };
-        let sandbox = Arc::new(Sandbox::start(&config, hidden(&places)).map_err(StartError::Sandbox)?);
+        let sandbox = Arc::new(Sandbox::start(&config, places.hidden()).map_err(StartError::Sandbox)?);
         let out = journal.look(life::out)?;
         let shelf = Arc::new(Shelf::start(&config, embedded, (&*sandbox, &out), watch)?);
         let weights = feedback::weights(&config.state_dir);
@@ -389,10 +396,4 @@ impl Runtime {
             measures: Arc::default(),
         })
     }
-}
-
-/// What no program sees: the secrets among the places that are kept from tools, and what git would run on its own.
-fn hidden(places: &Places) -> Vec<String> {
-    let hooks = places.grants.iter().map(|grant| format!("{grant}/.git/hooks"));
-    places.secrets.iter().cloned().chain(hooks).collect()
 }

@@ -37,6 +37,7 @@ pub mod journal;
 mod measure;
 mod nesting;
 pub mod outbound;
+mod presence;
 pub mod record;
 pub mod replaying;
 pub mod rules;
@@ -45,12 +46,14 @@ pub mod settings;
 mod shelf;
 pub mod signed;
 mod spread;
+mod store;
 pub mod tape;
 pub mod toolbox;
 mod trail;
 mod unwind;
 mod upkeep;
 mod wal;
+mod writer;
 
 pub mod registry;
 

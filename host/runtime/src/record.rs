@@ -3,7 +3,7 @@
 use crate::call::{Caller, Digest, Situation};
 use crate::envelope::Usage;
 use crate::error::{Error, Step};
-use crate::tape::Recorded;
+use crate::tape::{Covered, Recorded};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -114,12 +114,17 @@ impl Written {
     }
 }
 
-/// Changes a text of a record, for example to mask what is secret in it; nothing where it stays.
-pub(crate) type Masking = dyn Fn(&str) -> Option<String> + Send + Sync;
+/// Finds what is secret in the texts of a record. Nothing where a text stays as it is.
+pub(crate) trait Masking: Send + Sync {
+    /// The text with masks in the place of secrets.
+    fn masked(&self, text: &str) -> Option<String>;
+    /// The text with each byte of a secret crossed out, so that everything else stands where it stood.
+    fn crossed_out(&self, text: &str) -> Option<String>;
+}
 
 impl Written {
     /// Masks every text that somebody else wrote: a caller, a tool, an upstream service.
-    pub(crate) fn mask(&mut self, masking: &Masking) {
+    pub(crate) fn mask(&mut self, masking: &dyn Masking) {
         match self {
             Written::Call(record) => record.mask(masking),
             Written::Event(event) => mask_value(&mut event.details, masking),
@@ -128,13 +133,18 @@ impl Written {
 }
 
 impl Record {
-    pub(crate) fn mask(&mut self, masking: &Masking) {
+    pub(crate) fn mask(&mut self, masking: &dyn Masking) {
         let Record { situation, facts, steps, error, insides, kept, tape, .. } = self;
-        if tape.take_if(|tape| tape.holds_secret(&masking)).is_some() {
-            facts.replayable = Some(false);
-            facts.not_replayable = Some("a secret crossed the border of its capabilities".into());
+        match tape.as_mut().map_or(Covered::Nothing, |tape| tape.cover(masking)) {
+            Covered::Nothing => {}
+            Covered::All => facts.inexact = Some("a mask stands for a secret that crossed the border".into()),
+            Covered::Not => {
+                *tape = None;
+                facts.replayable = Some(false);
+                facts.not_replayable = Some("a secret crossed the border of its capabilities".into());
+            }
         }
-        if let Some(masked) = masking(&facts.tool) {
+        if let Some(masked) = masking.masked(&facts.tool) {
             facts.tool = masked.into();
         }
         let kept_args = kept.as_mut().map(|kept| &mut kept.args);
@@ -159,7 +169,7 @@ impl Record {
             mask_text(&mut shown.gist, masking);
         }
         let said = [&situation.task, &situation.purpose];
-        if said.into_iter().flatten().any(|text| masking(text).is_some()) {
+        if said.into_iter().flatten().any(|text| masking.masked(text).is_some()) {
             let situation = Arc::make_mut(situation);
             for text in [&mut situation.task, &mut situation.purpose].into_iter().flatten() {
                 mask_text(text, masking);
@@ -169,42 +179,44 @@ impl Record {
 }
 
 /// A short text may be a secret by its name alone.
-fn mask_named(name: &str, member: &mut Value, masking: &Masking) {
+fn mask_named(name: &str, member: &mut Value, masking: &dyn Masking) {
     const SHORT: usize = 400;
     let Value::String(text) = member else { return };
     if text.len() > SHORT || text.contains(['"', '\n']) {
         return;
     }
-    let masked = masking(&format!("{name}=\"{text}\""));
+    let masked = masking.masked(&format!("{name}=\"{text}\""));
     let inner = masked.as_deref().and_then(|masked| masked.strip_prefix(name)?.strip_prefix("=\"")?.strip_suffix('"'));
     if let Some(inner) = inner {
         *text = inner.to_owned();
     }
 }
 
-fn mask_text(text: &mut String, masking: &Masking) {
-    if let Some(masked) = masking(text) {
+fn mask_text(text: &mut String, masking: &dyn Masking) {
+    if let Some(masked) = masking.masked(text) {
         *text = masked;
     }
 }
 
-/// JSON is masked text by text: what it escapes would hide a secret.
-fn mask_json(json: &mut Arc<str>, masking: &Masking) {
+/// JSON is masked text by text: what it escapes would hide a secret. Whether there was something to mask.
+pub(crate) fn mask_json(json: &mut Arc<str>, masking: &dyn Masking) -> bool {
     if &**json == "{}" {
-        return;
+        return false;
     }
-    if let Ok(mut value) = serde_json::from_str::<Value>(json) {
-        mask_value(&mut value, masking);
-        let masked = crate::canonical::to_string(&value);
-        if masked != **json {
-            *json = masked.into();
+    let masked = match serde_json::from_str::<Value>(json) {
+        Ok(mut value) => {
+            let before = value.clone();
+            mask_value(&mut value, masking);
+            (value != before).then(|| crate::canonical::to_string(&value))
         }
-    } else if let Some(masked) = masking(json) {
-        *json = masked.into();
-    }
+        Err(_) => masking.masked(json),
+    };
+    let Some(masked) = masked else { return false };
+    *json = masked.into();
+    true
 }
 
-pub(crate) fn mask_value(value: &mut Value, masking: &Masking) {
+pub(crate) fn mask_value(value: &mut Value, masking: &dyn Masking) {
     match value {
         Value::String(text) => mask_text(text, masking),
         Value::Array(items) => items.iter_mut().for_each(|item| mask_value(item, masking)),
@@ -378,6 +390,9 @@ pub struct Facts {
     /// Why not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub not_replayable: Option<std::borrow::Cow<'static, str>>,
+    /// Why it runs again only like it ran.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub inexact: Option<std::borrow::Cow<'static, str>>,
     /// Whether it was permitted to change anything.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub writes: bool,

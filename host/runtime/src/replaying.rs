@@ -19,13 +19,16 @@ pub struct Replayed {
     /// What it did, if it could run again.
     #[serde(flatten)]
     pub rerun: Option<Rerun>,
+    /// Why contents were not compared, only what it asked for in which order: a mask stands in what was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inexact: Option<String>,
     /// Why it could not run again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_replayed: Option<String>,
 }
 
 impl Replayed {
-    /// Whether all was as it was.
+    /// Whether all was as it was, as far as it could be compared.
     pub fn is_same(&self) -> bool {
         self.same_component && self.rerun.as_ref().is_some_and(|rerun| rerun.divergence.is_none())
     }
@@ -51,6 +54,7 @@ impl Runtime {
             tool: name.clone(),
             same_component: false,
             rerun: None,
+            inexact: record.facts.inexact.as_deref().map(str::to_owned),
             not_replayed: None,
         };
         let tool = toolbox.registry.tools().find(|tool| *tool.name == *name);
@@ -67,7 +71,8 @@ impl Runtime {
             (_, _, None) => replayed.not_replayed = Some("its adapter is not there any more".into()),
             (Some(cassette), Some(tool), Some(adapter)) => {
                 replayed.same_component = record.facts.component == Some(adapter.component);
-                replayed.rerun = Some(self.sandbox().rerun(&adapter.linked, tool, &adapter.limits, cassette).await?);
+                let played = (cassette, replayed.inexact.is_none());
+                replayed.rerun = Some(self.sandbox().rerun(&adapter.linked, tool, &adapter.limits, played).await?);
             }
         }
         Ok(replayed)

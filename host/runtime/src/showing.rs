@@ -1,7 +1,7 @@
 //! What of a result is shown, and what is kept of it? Puts step 6 together with what the session looks for, and keeps
 //! the whole of what was cut. Part of the spine.
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Adapters};
 use crate::artifact::Artifact;
 use crate::call::{Call, Judged};
 use crate::config::Config;
@@ -74,6 +74,15 @@ pub(crate) fn describe_adapter(adapter: &Adapter, backend: &Backend, trail: &mut
     trail.facts.backend = Some(backend.key.clone());
     trail.facts.component = Some(adapter.component);
     metadata.adapter = Some(adapter.name.to_string());
+}
+
+/// Another adapter than the first one may have run it, in its place.
+pub(crate) fn describe_moved(tool: &Tool, adapters: &Adapters, trail: &Trail, metadata: &mut Metadata) {
+    let ran = trail.facts.adapter.as_deref().filter(|name| metadata.adapter.as_deref() != Some(name));
+    let Some(adapter) = ran.and_then(|name| adapters.get(name)) else { return };
+    metadata.adapter = Some(adapter.name.to_string());
+    metadata.untrusted |= comes_from_outside(tool, adapter);
+    add(&mut metadata.taint, from(adapter));
 }
 
 /// What the caller learns of its risk: the level and the reasons, not the points.

@@ -3,6 +3,7 @@
 //! capability does.
 
 use crate::call::Digest;
+use crate::record::{Masking, mask_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,6 +87,7 @@ pub(crate) struct Recording {
 #[derive(Debug)]
 pub(crate) struct Playing {
     entries: std::vec::IntoIter<Entry>,
+    exact: bool,
     pub(crate) played: usize,
     /// The first thing that was not as it was.
     pub(crate) divergence: Option<String>,
@@ -97,9 +99,9 @@ impl Tape {
         Tape::Recording(Recording { entries: Vec::new(), left: bytes, asked: Digest::of_parts([]), lost: None })
     }
 
-    /// Plays what was recorded.
-    pub(crate) fn play(entries: Vec<Entry>) -> Tape {
-        Tape::Playing(Playing { entries: entries.into_iter(), played: 0, divergence: None })
+    /// Plays what was recorded. What is not `exact` holds masks, so that only the order of crossings is compared.
+    pub(crate) fn play(entries: Vec<Entry>, exact: bool) -> Tape {
+        Tape::Playing(Playing { entries: entries.into_iter(), exact, played: 0, divergence: None })
     }
 
     /// The recorded answer of the next crossing, or nothing where it has to be asked for. `args` are what it is given.
@@ -164,7 +166,9 @@ impl Playing {
             Some(entry) if entry.name != name => {
                 format!("crossing {number}: it asks for `{name}`, and `{}` was recorded", entry.name)
             }
-            Some(entry) if entry.args != args => format!("crossing {number}: `{name}` is given something else"),
+            Some(entry) if self.exact && entry.args != args => {
+                format!("crossing {number}: `{name}` is given something else")
+            }
             Some(entry) => {
                 self.played = number;
                 return Ok(postcard::from_bytes(&entry.answer)?);
@@ -280,11 +284,52 @@ impl Recorded {
         Cassette { outcome, ..self.cassette.clone() }.encode()
     }
 
-    /// Whether anything of it reads otherwise once it is masked.
-    pub(crate) fn holds_secret(&self, masking: &dyn Fn(&str) -> Option<String>) -> bool {
-        let entries = self.cassette.entries.iter().chain(&self.cassette.requests);
-        let answers = entries.map(|entry| String::from_utf8_lossy(&entry.answer));
-        masking(&self.cassette.asked.args).is_some() || answers.into_iter().any(|answer| masking(&answer).is_some())
+    /// Covers what is secret in it: the arguments get masks, and in answers each byte of a secret is crossed out, because
+    /// the length of a text stands before it.
+    pub(crate) fn cover(&mut self, masking: &dyn Masking) -> Covered {
+        let Cassette { asked, entries, requests, .. } = &mut self.cassette;
+        let mut covered = Covered::Nothing;
+        let mut args: Arc<str> = std::mem::take(&mut asked.args).into();
+        if mask_json(&mut args, masking) {
+            covered = Covered::All;
+        }
+        asked.args = args.to_string();
+        for entry in entries.iter_mut().chain(requests) {
+            if masking.crossed_out(&String::from_utf8_lossy(&entry.answer)).is_none() {
+                continue;
+            }
+            cross_out(&mut entry.answer, masking);
+            // What the bytes between texts hid, or took apart, is still there.
+            if masking.crossed_out(&String::from_utf8_lossy(&entry.answer)).is_some() {
+                return Covered::Not;
+            }
+            covered = Covered::All;
+        }
+        covered
+    }
+}
+
+/// What was covered of what is secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Covered {
+    /// There was nothing.
+    Nothing,
+    /// All of it.
+    All,
+    /// Some of it could not be.
+    Not,
+}
+
+/// Crosses out what is secret in the texts among other bytes.
+fn cross_out(bytes: &mut [u8], masking: &dyn Masking) {
+    let mut at = 0;
+    while at < bytes.len() {
+        let Some(chunk) = bytes[at..].utf8_chunks().next() else { return };
+        let (text, bad) = (chunk.valid().len(), chunk.invalid().len());
+        if let Some(crossed_out) = masking.crossed_out(chunk.valid()) {
+            bytes[at..at + text].copy_from_slice(crossed_out.as_bytes());
+        }
+        at += text + bad;
     }
 }
 
@@ -301,67 +346,5 @@ impl Cassette {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn recorded(answers: &[(&'static str, &str, &str)], most: usize) -> Result<Vec<Entry>, &'static str> {
-        let mut tape = Tape::record(most);
-        for (name, args, answer) in answers {
-            assert_eq!(tape.next::<String>(name, args).unwrap(), None);
-            tape.keep(name, answer).unwrap();
-        }
-        let Tape::Recording(recording) = tape else { panic!("it records") };
-        recording.entries(&[])
-    }
-
-    #[test]
-    fn what_is_recorded_is_answered_again_in_order_and_nothing_else() {
-        let entries = recorded(&[("a.one", "x", "1"), ("a.two", "y", "2")], 1000).unwrap();
-        let mut tape = Tape::play(entries.clone());
-        assert_eq!(tape.next::<String>("a.one", &"x").unwrap().as_deref(), Some("1"));
-        assert!(tape.next::<String>("a.two", &"other").is_err());
-        let Tape::Playing(playing) = &tape else { panic!("it plays") };
-        assert_eq!(playing.divergence.as_deref(), Some("crossing 2: `a.two` is given something else"));
-        let mut tape = Tape::play(entries);
-        assert!(tape.next::<String>("a.two", &"y").is_err(), "out of order");
-    }
-
-    #[test]
-    fn past_its_size_a_recording_is_none() {
-        assert!(recorded(&[("a.one", "x", "1")], 10).is_err());
-        let fits = recorded(&[("a.one", "x", "1")], ENTRY + 10).unwrap();
-        let tape = || Recording { entries: Vec::new(), left: ENTRY + 10, asked: Digest::of(b""), lost: None };
-        assert_eq!(tape().entries(&fits), Ok(Vec::new()));
-        assert_eq!(tape().entries(&[fits.clone(), fits].concat()), Err(TOO_MUCH));
-    }
-
-    #[test]
-    fn a_cassette_comes_back_as_it_was_kept() {
-        let asked = Asked {
-            tool: "t".into(),
-            args: "{}".into(),
-            call_id: "1".into(),
-            attempt: 1,
-            deadline_ms: 5,
-            task: Some("a task".into()),
-        };
-        let entries = recorded(&[("a.one", "x", "1")], 1000).unwrap();
-        let cassette = Cassette {
-            asked,
-            seed: [7; 32],
-            times: vec![1, 2],
-            requests: entries.clone(),
-            entries,
-            outcome: Digest::of(b"x"),
-        };
-        assert_eq!(Cassette::decode(&cassette.encode().unwrap()), Some(cassette));
-    }
-
-    #[test]
-    fn times_are_given_again_as_they_were_seen() {
-        let times = Times::default();
-        assert_eq!((times.look(|| 5), times.look(|| 7)), (5, 7));
-        let again = Times::play(times.seen().unwrap());
-        assert_eq!((again.look(|| 0), again.look(|| 0), again.look(|| 0)), (5, 7, 7));
-    }
-}
+#[path = "tape_tests.rs"]
+mod tests;

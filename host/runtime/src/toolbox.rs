@@ -15,7 +15,8 @@ use crate::registry::{Out, Registry};
 use crate::sandbox::install::Installing;
 use crate::sandbox::{Offer, Sandbox, component, values};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -100,9 +101,13 @@ pub(crate) fn load(reading: &Reading<'_>, watch: &mut dyn FnMut(Installing<'_>))
     let around = Around { completions: &config.completions, reasons: &reasons, out };
     let usual = known.filter(|known| known.reasons == reasons).map(|known| known.registry.entries());
     let (entries, found) = admin::parse_known(&manifests, &around, usual.unwrap_or_default());
-    let texts: BTreeMap<&Path, &str> =
-        manifests.iter().map(|manifest| (manifest.file.as_path(), manifest.text.as_str())).collect();
-    let mut decided = pinned::decide(entries, &texts, &lock, &around, |entry| !is_pinned(config, &entry.file));
+    // Most are what was accepted, so whose text is needed is looked for when it is.
+    let texts = OnceCell::new();
+    let text = |file: &Path| {
+        let by_file = || manifests.iter().map(|it| (it.file.as_os_str(), it.text.as_str())).collect::<HashMap<_, _>>();
+        texts.get_or_init(by_file).get(file.as_os_str()).copied().unwrap_or_default()
+    };
+    let mut decided = pinned::decide(entries, text, &lock, &around, |entry| !is_pinned(config, &entry.file));
     let unread = [found.as_slice(), new.faults.as_slice()].concat();
     decided.entries.extend(as_before(&unread, &decided.entries, &lock, &around, known));
     new.faults.extend(found);

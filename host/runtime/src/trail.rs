@@ -185,15 +185,6 @@ impl Trail {
         }
     }
 
-    /// Takes what claims take, in a transaction of their own, for a call whose intent is not written.
-    #[expect(dead_code, reason = "limits of calls without an intent are taken by steps to come")]
-    pub(crate) async fn claim(&mut self, claims: Vec<Claim>) -> Result<(), Error> {
-        match claims.is_empty() {
-            true => Ok(()),
-            false => self.writing.write(None, claims).await,
-        }
-    }
-
     /// Refuses early when the journal is known to fail, which spares a call with an effect the wait.
     pub(crate) fn refuse_if_failing(&self) -> Result<(), Error> {
         match self.writing.is_failing() {

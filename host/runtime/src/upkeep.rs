@@ -99,6 +99,7 @@ async fn forever(kept: Kept) {
             revision = Some(now);
             let toolbox = kept.shelf.get();
             checks.plan(&toolbox, Instant::now());
+            compile_schemas(&toolbox).await;
             note_seen(&kept, &toolbox).await;
         }
         checks.begin_due(&kept, Instant::now());
@@ -146,6 +147,17 @@ impl Folders {
             Err(Unloadable::Policies(faults)) => tracing::error!("nothing is read again: {faults}"),
             Err(Unloadable::Lock(why)) => tracing::error!("nothing is read again: {why}"),
         }));
+    }
+}
+
+/// Compiles what listed inputs come to, so that no call has to.
+async fn compile_schemas(toolbox: &Toolbox) {
+    for (number, tool) in toolbox.registry.tools().enumerate() {
+        // What cannot be compiled is told to who calls.
+        let _ = tool.input.validator();
+        if number % 64 == 0 {
+            tokio::task::yield_now().await;
+        }
     }
 }
 

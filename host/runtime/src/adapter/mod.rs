@@ -47,6 +47,16 @@ pub struct Adapter {
     pub alive: Option<Arc<dyn Any + Send + Sync>>,
 }
 
+/// Capabilities whose results come from outside of what the operator controls.
+const OUTSIDE: &[&str] = &["browser", "http", "mcp"];
+
+impl Adapter {
+    /// Whether what it returns comes from outside.
+    pub(crate) fn is_outside(&self) -> bool {
+        OUTSIDE.iter().any(|capability| self.capabilities.contains(*capability))
+    }
+}
+
 /// All adapters by each of their names.
 #[derive(Debug)]
 pub struct Adapters {
@@ -88,9 +98,8 @@ pub struct Route<'a> {
     pub adapter: &'a Arc<Adapter>,
     /// The backend.
     pub backend: &'a Backend,
-    /// The backends of the same component that can be asked when this one got nothing, the best first. What was
-    /// permitted is that component.
-    pub others: Vec<&'a Backend>,
+    /// The backends that can be asked when this one got nothing, the best first, each with what runs it.
+    pub others: Vec<Other<'a>>,
     /// How it was decided, where there was something to decide.
     pub note: Option<Box<RouteNote>>,
 }
@@ -100,6 +109,9 @@ impl<'a> Route<'a> {
         Route { adapter, backend, others: Vec::new(), note: None }
     }
 }
+
+/// Another backend, and the adapter that runs it.
+pub type Other<'a> = (&'a Backend, &'a Arc<Adapter>);
 
 type Way<'a> = (usize, &'a Backend, &'a Arc<Adapter>);
 
@@ -134,8 +146,12 @@ pub fn route<'a>(
         return Err(unavailable(tool, &ways, observed));
     };
     let (_, backend, adapter) = ways[order[0]];
-    let same = |place: &&usize| ways[**place].2.linked == adapter.linked;
-    let others = order[1..].iter().filter(same).map(|place| ways[*place].1).collect();
+    // Who may make calls of its own is given a way to do so before it runs, and no other one in its place is.
+    let can_follow = |other: &Arc<Adapter>| {
+        other.linked == adapter.linked || (other.invokes.is_empty() && adapter.invokes.is_empty())
+    };
+    let other = |place: &usize| Some((ways[*place].1, ways[*place].2)).filter(|(_, other)| can_follow(other));
+    let others = order[1..].iter().filter_map(other).collect();
     let note = (tool.backends.len() > 1).then(|| Box::new(note(&ways, &standings, order[0], why)));
     Ok(Route { adapter, backend, others, note })
 }

@@ -13,6 +13,7 @@ pub mod trajectory;
 
 use crate::envelope::{Durability, Envelope, Metadata};
 use crate::error::{Error, Step};
+use crate::record::Masking;
 use crate::record::{Kept, Shown};
 use crate::result::secret::Masks;
 use crate::trail::Trail;

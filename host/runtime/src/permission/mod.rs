@@ -13,7 +13,7 @@ mod shown;
 pub mod subject;
 pub mod target;
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Other};
 use crate::call::{Arguments, Call, Digest, Judged};
 use crate::config::ApprovalSettings;
 use crate::error::{Error, Kind, Step};
@@ -41,6 +41,12 @@ use tokio::sync::Semaphore;
 pub struct Grant {
     args: Digest,
     linked: Digest,
+    /// Further components that may run in its place.
+    also: Vec<Digest>,
+    /// Whether a person was asked, who was told of one component.
+    asked: bool,
+    /// URLs of hosts that are granted to each adapter by its name.
+    private: Vec<String>,
     writable: bool,
     network: bool,
     level: Level,
@@ -65,6 +71,22 @@ impl Grant {
     /// Digest of the component, with its capabilities, that may run.
     pub fn linked(&self) -> &Digest {
         &self.linked
+    }
+
+    /// Whether a component, with its capabilities, may run.
+    pub(crate) fn covers(&self, linked: &Digest) -> bool {
+        self.linked == *linked || self.also.contains(linked)
+    }
+
+    /// Covers further components that may run in the first one's place, and returns those: what a person has approved is
+    /// one component, and hosts that are no public ones are granted to each adapter by its name.
+    pub(crate) fn cover<'a>(&mut self, mut others: Vec<Other<'a>>, http: &HttpSettings) -> Vec<Other<'a>> {
+        others.retain(|(_, adapter)| {
+            let granted = || self.private.iter().all(|url| http.grants_private(&adapter.name, url));
+            adapter.linked == self.linked || (!self.asked && granted())
+        });
+        self.also.extend(others.iter().map(|(_, adapter)| adapter.linked));
+        others
     }
 
     /// Whether the call may change anything; its grants are read-only otherwise.
@@ -141,9 +163,6 @@ impl Memory {
 pub(crate) const APPROVALS: Projection = Projection { tables: approval::store::TABLES, apply: |_, _, _| Ok(()) };
 /// What permission keeps of each caller.
 pub(crate) const PASTS: Projection = Projection { tables: past::TABLES, apply: past::apply };
-
-/// Capabilities whose results come from outside of what the operator controls.
-const OUTSIDE: &[&str] = &["browser", "http", "mcp"];
 /// Most bytes of the arguments of a refused call that are written down.
 const EXCERPT: usize = 2048;
 
@@ -165,7 +184,7 @@ pub async fn permit(
 ) -> Result<(Grant, Judged), Error> {
     match decide(call, tool, adapter, authority, preview, facts).await {
         Ok(permitted) => Ok(permitted),
-        Err(error) => Err(refused(call, tool, authority, facts, error).await),
+        Err(error) => Err(Box::pin(refused(call, tool, authority, facts, error)).await),
     }
 }
 
@@ -224,7 +243,7 @@ async fn decide(
         if let (Some((change, path)), Some(now)) = (changes, &now) {
             request.effect.extend(change::lines(change, path, &judged, now));
         }
-        match ask(call, authority, request, &binding, facts).await {
+        match Box::pin(ask(call, authority, request, &binding, facts)).await {
             Ok(claim) => {
                 // What the person saw is what is there, also after a while.
                 if let Some((_, path)) = changes
@@ -242,11 +261,21 @@ async fn decide(
             }
         }
     }
-    facts.from_outside = OUTSIDE.iter().any(|capability| adapter.capabilities.contains(*capability));
+    facts.from_outside = adapter.is_outside();
     let writable = *effect != Effect::Read;
     let network = tool.network && writable;
     let claims = Claims(claims);
-    let grant = Grant { args: judged.digest, linked: adapter.linked, writable, network, level: risk.level, claims };
+    let grant = Grant {
+        args: judged.digest,
+        linked: adapter.linked,
+        also: Vec::new(),
+        asked: facts.layer == Some(3),
+        private: target::private_urls(&targets),
+        writable,
+        network,
+        level: risk.level,
+        claims,
+    };
     Ok((grant, judged))
 }
 

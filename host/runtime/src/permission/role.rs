@@ -19,16 +19,15 @@ pub const GUEST: &str = "guest";
 pub fn check(tool: &Tool, role: &str) -> Result<(), Error> {
     let denied =
         |reason: &'static str, why: String| Err(Error::new(Step::Permission, Kind::Denied, why).reason(reason));
-    let shown = excerpt(role, 80);
-    let name = &tool.name;
+    let (shown, name) = (|| excerpt(role, 80), &tool.name);
     if role.is_empty() {
         return denied("no_role", format!("tool `{name}` needs a role and the caller has none"));
     }
     if tool.denied_roles.contains(role) {
-        return denied("role_denied", format!("tool `{name}` refuses role `{shown}`"));
+        return denied("role_denied", format!("tool `{name}` refuses role `{}`", shown()));
     }
     if !tool.admits(role) {
-        return denied("role_not_listed", format!("tool `{name}` is not for role `{shown}`"));
+        return denied("role_not_listed", format!("tool `{name}` is not for role `{}`", shown()));
     }
     Ok(())
 }

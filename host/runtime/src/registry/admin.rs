@@ -120,7 +120,8 @@ struct Names {
     owners: HashMap<String, Arc<str>>,
     /// Which tool has a name that looks so.
     looks: HashMap<String, (String, Arc<str>)>,
-    out: HashMap<String, Out>,
+    /// Tools that are out of service, by name and alias.
+    out: HashMap<String, (Out, Arc<str>)>,
 }
 
 /// Why a manifest that is right is not in service.
@@ -145,7 +146,7 @@ impl Names {
         let disabled = around.completions.get(&*tool.name).is_some_and(|completion| completion.disabled);
         let out = if disabled { Some(Out::Disabled) } else { around.out.get(&*tool.name).copied() };
         if let Some(out) = out {
-            self.out.extend(names().map(|name| (name.to_owned(), out)));
+            self.out.extend(names().map(|name| (name.to_owned(), (out, tool.name.clone()))));
             return Ok(());
         }
         let looks: Vec<[String; 2]> = names().map(name::looks).collect();

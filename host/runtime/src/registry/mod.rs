@@ -38,7 +38,8 @@ pub struct Registry {
     /// All versions of the tools that have several, the newest first.
     versions: HashMap<Arc<str>, Vec<Arc<Tool>>>,
     by_endpoint: HashMap<String, Arc<Tool>>,
-    out: HashMap<String, Out>,
+    /// How tools are not in service, with each one's own name, by name and alias.
+    out: HashMap<String, (Out, Arc<str>)>,
     /// What people took out of service, by tool.
     taken_out: BTreeMap<String, Out>,
     /// Every manifest that is right, whether its tool is in service or not.
@@ -70,10 +71,16 @@ pub fn lookup<'a>(registry: &'a Registry, name: &str, role: &str) -> Result<&'a 
     }
 }
 
+/// What is written down of a name that leads to no tool in service: the tool that is out of service, or the name itself.
+pub(crate) fn meant_in_vain(registry: &Registry, name: &str) -> Arc<str> {
+    let base = name.split_once('@').map_or(name, |(base, _)| base);
+    registry.out.get(base).map_or_else(|| excerpt(name, 200).into(), |(_, tool)| tool.clone())
+}
+
 pub(crate) fn not_found(registry: &Registry, name: &str, role: &str) -> Error {
     let shown = excerpt(name, 80);
     let (base, wanted) = name.split_once('@').map_or((name, None), |(base, wanted)| (base, Some(wanted)));
-    if let Some(out) = registry.out.get(base) {
+    if let Some((out, _)) = registry.out.get(base) {
         let how = match out {
             Out::Disabled => "was taken out of service",
             Out::Retired => "was retired",

@@ -89,24 +89,24 @@ pub struct Decided {
     pub faults: Vec<Fault>,
 }
 
-/// Holds manifests against what is accepted. `texts` are their files; one that is in `free` is not held.
-pub fn decide(
+/// Holds manifests against what is accepted. `text` is what a file holds; one that is in `free` is not held.
+pub fn decide<'t>(
     entries: Vec<Entry>,
-    texts: &BTreeMap<&Path, &str>,
+    text: impl Fn(&Path) -> &'t str,
     lock: &Lock,
     around: &Around<'_>,
     free: impl Fn(&Entry) -> bool,
 ) -> Decided {
     let mut decided = Decided::default();
     for entry in entries {
-        let text = texts.get(entry.file.as_path()).copied().unwrap_or_default();
-        let (name, version) = (entry.tool.name.to_string(), entry.tool.version.to_string());
-        let known = lock.tools.get(&name);
-        let same = known.and_then(|versions| versions.get(&version));
+        let known = lock.tools.get(&*entry.tool.name);
+        let same = known.and_then(|versions| versions.get(&*entry.tool.version));
         if free(&entry) || same.is_some_and(|accepted| accepted.digest == entry.text) {
             decided.entries.push(entry);
             continue;
         }
+        let (name, version) = (entry.tool.name.to_string(), entry.tool.version.to_string());
+        let text = text(&entry.file);
         let now = Accepted { file: entry.file.clone(), digest: entry.text, text: text.to_owned() };
         // A version that was never there is held against the newest one that was.
         let newest = || known.and_then(|versions| versions.iter().max_by_key(|(version, _)| semver(version)));

@@ -14,6 +14,7 @@ use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 use shape::Shape;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// The compiled form of a tool's arguments.
 pub struct InputSchema {
@@ -25,8 +26,8 @@ pub struct InputSchema {
     pub listed: bool,
     /// Whether loose types are repaired.
     pub coercion: bool,
-    /// The schema, compiled, with the manifest's own keywords. Fetches nothing.
-    pub(crate) validator: Validator,
+    /// The schema with the manifest's own keywords.
+    compiled: Compiled,
     /// What it says for certain about each place.
     pub(crate) shape: Shape,
     /// Whether looking for all errors of a wrong value could take for ever.
@@ -42,6 +43,21 @@ pub struct Field {
     pub required: bool,
     /// What it is when it is not there.
     pub default: Option<Value>,
+}
+
+/// A schema that is compiled once, at the latest when it is needed first.
+struct Compiled {
+    schema: Value,
+    validator: OnceLock<Option<Validator>>,
+}
+
+impl InputSchema {
+    /// The schema, compiled. Fetches nothing. `None` where listed inputs come to a schema that is none, which is a fault of
+    /// the runtime.
+    pub(crate) fn validator(&self) -> Option<&Validator> {
+        let Compiled { schema, validator: compiled } = &self.compiled;
+        compiled.get_or_init(|| validator(schema, &BTreeMap::new(), true).ok()).as_ref()
+    }
 }
 
 impl std::fmt::Debug for InputSchema {
@@ -106,7 +122,11 @@ pub fn compile(manifest: &ToolManifest, targets: &[Target]) -> Result<InputSchem
         return Err(vec![problem("the arguments of a tool are a JSON object")]);
     }
     let cost = cost::weigh(&whole).map_err(|why| vec![problem(format!("the schema cannot be used: {why}"))])?;
-    let validator = validator(&whole, &manifest.schemas, listed).map_err(|why| vec![problem(why)])?;
+    // What listed inputs come to is made here and right; compiling it can wait until the tool is called or the start over.
+    let compiled = match listed && manifest.schemas.is_empty() {
+        true => OnceLock::new(),
+        false => OnceLock::from(Some(validator(&whole, &manifest.schemas, listed).map_err(|why| vec![problem(why)])?)),
+    };
     let (strict, paths) = target_texts(targets);
     let shape = Shape::of(&whole, &strict, &paths);
     let input = InputSchema {
@@ -114,7 +134,7 @@ pub fn compile(manifest: &ToolManifest, targets: &[Target]) -> Result<InputSchem
         fields,
         listed,
         coercion: manifest.coercion,
-        validator,
+        compiled: Compiled { schema: whole, validator: compiled },
         shape,
         is_explosive: cost == cost::Cost::Explosive,
     };

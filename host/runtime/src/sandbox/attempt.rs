@@ -95,7 +95,7 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         },
     };
     if let Some(worker) = &component.worker {
-        return apart(sandbox, worker, call, (limits, run, number, bound)).await;
+        return Box::pin(apart(sandbox, worker, call, (limits, run, number, bound))).await;
     }
     let told = bound.at - time_to_tell(left);
     let (machine, roots) = (sandbox.machine.clone(), sandbox.roots.clone());

@@ -24,8 +24,8 @@ mod slots;
 pub mod values;
 mod worker;
 
-use crate::adapter::Adapter;
 use crate::adapter::health::Attempt;
+use crate::adapter::{Adapter, Other};
 use crate::call::{Call, Caller, Digest, Fixed, Parent, Progress};
 use crate::cancel::Cancel;
 use crate::config::{Ceiling, Config};
@@ -159,8 +159,8 @@ pub struct Run<'a> {
     pub adapter: &'a Adapter,
     /// Which of its backends runs it.
     pub backend: &'a Backend,
-    /// Those that can be asked when it got nothing, the best first. All are the adapter's.
-    pub others: Vec<&'a Backend>,
+    /// Those that can be asked when it got nothing, the best first. The grant covers what runs them.
+    pub others: Vec<Other<'a>>,
     /// Who calls.
     pub caller: &'a Arc<Caller>,
     /// In which of its sessions.
@@ -195,15 +195,11 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         let error = Error::new(Step::Sandbox, Kind::Conflict, "the arguments are not those that were permitted");
         return Execution::refused(error);
     }
-    let Some(component) = sandbox.ready(grant.linked()) else {
+    let Some(mut component) = sandbox.ready(grant.linked()) else {
         return Execution::refused(Error::internal(Step::Sandbox, "a permitted component is not loaded"));
     };
     let (tool, mut run) = (run.tool, run);
-    let written = tool.limits.under(&run.adapter.limits).or_usual(&component.usual);
-    let mut limits = Limits::of(&written, args.timeout().or(tool.timeout), &sandbox.ceiling);
-    if let Some(parent) = run.parent {
-        limits.fuel = limits.fuel.min(parent.fuel());
-    }
+    let mut limits = sandbox.limits(&component, &args, &run);
     let ceiling = Duration::from_millis(sandbox.ceiling.deadline_ms);
     let times = Times::of(tool, limits.timeout, ceiling);
     let end = Instant::now() + times.call;
@@ -217,9 +213,10 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
             Err(_) => break,
         };
         let bound = bound(&times, tool.retry.as_ref(), number, end);
-        let (component, grant, args, limits) = (&component, &grant, &args, &limits);
         let began = Instant::now();
-        let tried = attempt::run(sandbox, Task { component, grant, args, limits, run: &run, number, bound }).await;
+        let task =
+            Task { component: &component, grant: &grant, args: &args, limits: &limits, run: &run, number, bound };
+        let tried = attempt::run(sandbox, task).await;
         drop(slot);
         if let Some(parent) = run.parent {
             parent.use_fuel(tried.usage.fuel);
@@ -240,9 +237,15 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         let pause = if other.is_some() { Some(Duration::ZERO) } else { pause };
         let Some(pause) = pause.filter(|pause| Instant::now() + *pause < end) else { break };
         tokio::time::sleep(pause).await;
-        if let Some(other) = other {
-            run.backend = other;
-            trail.facts.backend = Some(other.key.clone());
+        if let Some((backend, adapter)) = other {
+            let ready = Some(&adapter.linked).filter(|linked| grant.covers(linked));
+            let Some(ready) = ready.and_then(|linked| sandbox.ready(linked)) else { break };
+            (component, run.backend, run.adapter) = (ready, backend, adapter);
+            limits = sandbox.limits(&component, &args, &run);
+            let facts = &mut trail.facts;
+            (facts.backend, facts.adapter) = (Some(backend.key.clone()), Some(adapter.name.clone()));
+            facts.component = Some(adapter.component);
+            facts.from_outside |= adapter.is_outside();
         }
         if trail.attempt(number + 1, error, grant.durable()).await.is_err() {
             break;
@@ -372,6 +375,16 @@ impl Sandbox {
             reached: self.servers.nothing(),
             invokes: Invokes::new(Arc::default(), None, deadline),
         }
+    }
+
+    /// What an attempt at a call may use up.
+    fn limits(&self, component: &Ready, args: &Args, run: &Run<'_>) -> Limits {
+        let written = run.tool.limits.under(&run.adapter.limits).or_usual(&component.usual);
+        let mut limits = Limits::of(&written, args.timeout().or(run.tool.timeout), &self.ceiling);
+        if let Some(parent) = run.parent {
+            limits.fuel = limits.fuel.min(parent.fuel());
+        }
+        limits
     }
 
     fn ready(&self, digest: &Digest) -> Option<Arc<Ready>> {

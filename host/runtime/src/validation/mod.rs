@@ -77,13 +77,17 @@ pub fn judge(tool: &Tool, args: &Arguments, longest: Duration) -> Result<Judged,
     fill_defaults(&mut value, schema);
     found.extend(sanitise::sanitise(&mut value, &schema.shape));
     found.extend(numbers::too_large(&value, &schema.shape));
-    if !schema.validator.is_valid(&value) {
+    let validator = schema.validator().ok_or_else(|| {
+        Error::internal(
+            Step::Validation,
+            format!("the inputs of `{}` come to a schema that cannot be compiled", tool.name),
+        )
+    })?;
+    if !validator.is_valid(&value) {
         let whole = Whole { value: &value, schema };
         found.extend(match schema.is_explosive {
             true => explain::explain(whole),
-            false => {
-                schema.validator.iter_errors(&value).take(MOST_ERRORS).flat_map(|e| problems::of(&e, whole)).collect()
-            }
+            false => validator.iter_errors(&value).take(MOST_ERRORS).flat_map(|e| problems::of(&e, whole)).collect(),
         });
     }
     let timeout = timeout(tool, &value, longest).unwrap_or_else(|problem| {

@@ -64,6 +64,16 @@ pub struct EventEntry {
     pub hash: Digest,
 }
 
+/// What happened, to a call or beside the calls.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Happened {
+    /// A call came to its end.
+    Call(Box<Entry>),
+    /// Something beside the calls: a person's decision, a change of a session, a repair.
+    Event(EventEntry),
+}
+
 /// The journal, open for reading.
 pub struct Reader {
     connection: Connection,
@@ -88,6 +98,19 @@ impl Reader {
         self.entries("SELECT seq, body, hash FROM records WHERE kind = 'outcome' ORDER BY seq DESC LIMIT ?1", limit)
     }
 
+    /// The last outcomes and events, the newest first.
+    pub fn happened(&self, limit: u32) -> Result<Vec<Happened>, AuditError> {
+        let sql =
+            "SELECT seq, body, hash, kind FROM records WHERE kind IN ('outcome', 'event') ORDER BY seq DESC LIMIT ?1";
+        self.rows(|connection| {
+            let happened = |row: &rusqlite::Row<'_>| match row.get_ref(3)?.as_str()? {
+                "event" => event_entry(row).map(Happened::Event),
+                _ => entry(row).map(|entry| Happened::Call(Box::new(entry))),
+            };
+            connection.prepare(sql)?.query_map([limit], happened)?.collect()
+        })
+    }
+
     /// The last incidents, the newest first.
     pub fn incidents(&self, limit: u32) -> Result<Vec<Entry>, AuditError> {
         if !self.has_table("incidents")? {
@@ -104,13 +127,7 @@ impl Reader {
     /// The event with an id: what happened beside the calls, such as a person's decision.
     pub fn event(&self, id: &str) -> Result<Option<EventEntry>, AuditError> {
         let sql = "SELECT seq, body, hash FROM records WHERE call_id = ?1 AND kind = 'event'";
-        self.rows(|connection| {
-            let entry = |row: &rusqlite::Row<'_>| {
-                let event = serde_json::from_str(&row.get::<_, String>(1)?).map_err(|error| conversion(1, error))?;
-                Ok(EventEntry { seq: row.get(0)?, event, hash: hash(row, 2)? })
-            };
-            connection.query_row(sql, [id], entry).optional()
-        })
+        self.rows(|connection| connection.query_row(sql, [id], event_entry).optional())
     }
 
     /// The ids of up to two calls that begin like this, so that people need not type whole ids.
@@ -178,15 +195,18 @@ impl Reader {
     }
 
     fn entries(&self, sql: &str, parameter: impl rusqlite::ToSql) -> Result<Vec<Entry>, AuditError> {
-        self.rows(|connection| {
-            let mut statement = connection.prepare(sql)?;
-            let rows = statement.query_map([parameter], |row| {
-                let record = serde_json::from_str(&row.get::<_, String>(1)?).map_err(|error| conversion(1, error))?;
-                Ok(Entry { seq: row.get(0)?, record, hash: hash(row, 2)? })
-            })?;
-            rows.collect()
-        })
+        self.rows(|connection| connection.prepare(sql)?.query_map([parameter], entry)?.collect())
     }
+}
+
+fn entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<Entry> {
+    let record = serde_json::from_str(row.get_ref(1)?.as_str()?).map_err(|error| conversion(1, error))?;
+    Ok(Entry { seq: row.get(0)?, record, hash: hash(row, 2)? })
+}
+
+fn event_entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<EventEntry> {
+    let event = serde_json::from_str(row.get_ref(1)?.as_str()?).map_err(|error| conversion(1, error))?;
+    Ok(EventEntry { seq: row.get(0)?, event, hash: hash(row, 2)? })
 }
 
 fn hash(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Digest> {

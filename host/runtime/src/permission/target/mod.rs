@@ -143,6 +143,15 @@ pub(super) fn is_beneath_grants(target: &Target) -> bool {
     }
 }
 
+/// Those of the targets that are URLs of hosts which are no public ones.
+pub(super) fn private_urls(targets: &[Target]) -> Vec<String> {
+    let url = |target: &Target| match target {
+        Target::Url { text, private: true, .. } => Some(text.clone()),
+        _ => None,
+    };
+    targets.iter().filter_map(url).collect()
+}
+
 /// An effect as policies and records name it.
 pub(super) fn effect_name(effect: Effect) -> &'static str {
     match effect {

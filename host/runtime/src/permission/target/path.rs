@@ -22,6 +22,12 @@ pub struct Places {
 }
 
 impl Places {
+    /// What no program sees: the secrets among what is kept from tools, and what git would run on its own.
+    pub(crate) fn hidden(&self) -> Vec<String> {
+        let hooks = self.grants.iter().map(|grant| format!("{grant}/.git/hooks"));
+        self.secrets.iter().cloned().chain(hooks).collect()
+    }
+
     /// Judges a path in normal form, for a call that `changes` things or only reads.
     pub fn locate(&self, path: &str, changes: bool) -> Target {
         let text = path.to_owned();

@@ -70,6 +70,7 @@ fn wrong(input: &Input) -> Vec<String> {
         "has a range and is no number",
     );
     check(input.range.is_some_and(|[low, high]| low > high), "has a range that ends before it begins");
+    check(input.range.is_some_and(|ends| ends.iter().any(|end| !end.is_finite())), "has a range that does not end");
     check(input.items.is_some() && input.type_ != InputType::Array, "has items and is no array");
     check(rules.format.is_some() && !is_text, "has a format and is no text");
     check(rules.pattern.is_some() && !is_text, "has a pattern and is no text");

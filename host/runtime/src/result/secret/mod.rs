@@ -9,6 +9,7 @@ mod known;
 mod rules;
 
 use crate::error::{Error, Kind, Step};
+use crate::record::Masking;
 use known::Known;
 use regex::Regex;
 use rules::Found;
@@ -49,26 +50,20 @@ impl Masks {
         !self.by_look && self.known.is_empty()
     }
 
-    /// A mask of the text, if it holds a secret.
-    pub(crate) fn masked(&self, text: &str) -> Option<String> {
-        match self.text(text) {
-            (Cow::Owned(masked), _) => Some(masked),
-            (Cow::Borrowed(_), _) => None,
-        }
-    }
-
     /// Masks a text. Returns how many masks were made.
     pub fn text<'a>(&self, text: &'a str) -> (Cow<'a, str>, usize) {
-        if text.len() < SHORTEST {
-            return (Cow::Borrowed(text), 0);
-        }
-        let found = match text.contains('\x1b') {
-            true => self.find_under_colours(text),
-            false => self.find(text),
-        };
+        let found = self.found(text);
         match found.is_empty() {
             true => (Cow::Borrowed(text), 0),
             false => (Cow::Owned(self.replace(text, &found)), found.len()),
+        }
+    }
+
+    fn found(&self, text: &str) -> Vec<Found> {
+        match text {
+            short if short.len() < SHORTEST => Vec::new(),
+            coloured if coloured.contains('\x1b') => self.find_under_colours(coloured),
+            plain => self.find(plain),
         }
     }
 
@@ -221,6 +216,25 @@ impl Masks {
         }
         masked.push_str(&text[at..]);
         masked
+    }
+}
+
+impl Masking for Masks {
+    fn masked(&self, text: &str) -> Option<String> {
+        match self.text(text) {
+            (Cow::Owned(masked), _) => Some(masked),
+            (Cow::Borrowed(_), _) => None,
+        }
+    }
+
+    fn crossed_out(&self, text: &str) -> Option<String> {
+        let found = self.found(text);
+        let mut crossed_out = (!found.is_empty()).then(|| text.to_owned())?;
+        for Found { range, .. } in found {
+            let stars = "*".repeat(range.len());
+            crossed_out.replace_range(range, &stars);
+        }
+        Some(crossed_out)
     }
 }
 

@@ -110,8 +110,8 @@ impl Http {
     }
 
     /// Answers as it was recorded; nothing is sent.
-    pub(crate) fn play(&mut self, requests: Vec<Entry>) {
-        self.sending.requests = Requests::play(requests);
+    pub(crate) fn play(&mut self, requests: Vec<Entry>, exact: bool) {
+        self.sending.requests = Requests::play(requests, exact);
     }
 
     /// Bytes of all bodies, both ways.

@@ -49,7 +49,7 @@ impl Sending {
 
     pub(crate) fn record(&mut self, _: usize) {}
 
-    pub(crate) fn play(&mut self, _: Vec<Entry>) {}
+    pub(crate) fn play(&mut self, _: Vec<Entry>, _: bool) {}
 
     pub(crate) fn recorded(&self) -> Result<Vec<Entry>, &'static str> {
         Ok(Vec::new())

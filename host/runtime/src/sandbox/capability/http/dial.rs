@@ -24,9 +24,18 @@ const ONE_ADDRESS: Duration = Duration::from_secs(5);
 /// Largest file of certificates, in bytes.
 const CERTIFICATES: u64 = 4 << 20;
 
+/// Tells the addresses of a name, and blocks meanwhile.
+type Resolve = fn(&str, u16) -> std::io::Result<Vec<SocketAddr>>;
+
+/// The system's resolver.
+fn resolve(name: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
+    Ok((name, port).to_socket_addrs()?.take(16).collect())
+}
+
 /// Makes connections. Lifetime: the runtime.
 pub(crate) struct Dialler {
     look_ups: Arc<Semaphore>,
+    resolve: Resolve,
     tls: TlsConnector,
 }
 
@@ -55,7 +64,7 @@ impl Dialler {
             .map_err(|error| error.to_string())?
             .with_root_certificates(roots)
             .with_no_client_auth();
-        Ok(Dialler { look_ups: Arc::new(Semaphore::new(LOOK_UPS)), tls: TlsConnector::from(Arc::new(config)) })
+        Ok(Dialler { look_ups: Arc::new(Semaphore::new(LOOK_UPS)), resolve, tls: TlsConnector::from(Arc::new(config)) })
     }
 
     /// A connection to a destination. `private` says whether its address may be a private one.
@@ -96,10 +105,10 @@ impl Dialler {
             (error, format!("{destination}: its name is unknown: {why}"))
         };
         let place = self.look_ups.clone().acquire_owned().await.map_err(|_| unknown("the runtime ends"))?;
-        let name = (host.clone(), *port);
+        let (resolve, name, port) = (self.resolve, host.clone(), *port);
         let looking = tokio::task::spawn_blocking(move || {
             let _place = place;
-            name.to_socket_addrs().map(|found| found.take(16).collect::<Vec<_>>())
+            resolve(&name, port)
         });
         match looking.await {
             Ok(Ok(found)) if !found.is_empty() => Ok(found),
@@ -182,5 +191,61 @@ impl AsyncWrite for Connection {
             Connection::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Connection::Secure(stream) => Pin::new(stream).poll_shutdown(cx),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// How often the name that changes its mind was asked for.
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+    fn dialler(resolve: Resolve) -> Dialler {
+        Dialler { resolve, ..Dialler::new(&[]).unwrap() }
+    }
+
+    fn destination(host: &str, port: u16) -> Destination {
+        Destination { scheme: Scheme::Http, host: host.into(), port }
+    }
+
+    /// A port of this machine where somebody listens, on one address only.
+    async fn listening() -> (tokio::net::TcpListener, u16) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        (listener, port)
+    }
+
+    fn until() -> Instant {
+        Instant::now() + Duration::from_secs(5)
+    }
+
+    #[tokio::test]
+    async fn a_name_that_changes_its_mind_is_asked_once() {
+        let (listener, port) = listening().await;
+        let changing = dialler(|_, port| {
+            let last = if ASKED.fetch_add(1, Ordering::SeqCst) == 0 { 1 } else { 99 };
+            Ok(vec![SocketAddr::from(([127, 0, 0, last], port))])
+        });
+        assert!(changing.dial(&destination("changes.example", port), true, until()).await.is_ok());
+        listener.accept().await.unwrap();
+        assert_eq!(ASKED.load(Ordering::SeqCst), 1, "what was checked is what is dialled");
+    }
+
+    #[tokio::test]
+    async fn of_a_names_addresses_only_those_are_dialled_that_may_be() {
+        let (listener, port) = listening().await;
+        // Nobody answers at the public one here; the private one beside it would.
+        let mixed = dialler(|_, port| {
+            Ok(vec![SocketAddr::from(([127, 0, 0, 1], port)), SocketAddr::from(([192, 88, 98, 1], port))])
+        });
+        let soon = Instant::now() + Duration::from_millis(300);
+        assert!(mixed.dial(&destination("mixed.example", port), false, soon).await.is_err());
+        let inside = dialler(|_, port| Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))]));
+        let refused = inside.dial(&destination("inside.example", port), false, until()).await.err().unwrap();
+        assert!(matches!(refused.0, Error::DestinationIpProhibited), "{}", refused.1);
+        let nobody = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
+        assert!(nobody.is_err(), "the private address was dialled");
     }
 }

@@ -67,7 +67,7 @@ pub(super) async fn send(sending: Sending) -> Sent {
     let mut connection = Box::pin(connection);
     let first_byte = options.first_byte_timeout.map_or(deadline, |wait| deadline.min(Instant::now() + wait));
     let answered = tokio::time::timeout_at(first_byte, drive(connection.as_mut(), sender.send_request(request)));
-    let response = answered.await.map_err(|_| Error::ConnectionReadTimeout)??;
+    let (response, is_over) = answered.await.map_err(|_| Error::ConnectionReadTimeout)??;
 
     let (mut parts, body) = response.into_parts();
     notes.add(&format!("{method} {destination}: {}", parts.status.as_u16()));
@@ -79,24 +79,36 @@ pub(super) async fn send(sending: Sending) -> Sent {
     let io = async move {
         // The sender is kept, since a connection without one may end before its answer was read.
         let _sender = sender;
-        connection.await.map_err(Error::from)
+        match is_over {
+            // Whether the body was whole is known from the body.
+            true => Ok(()),
+            false => connection.await.map_err(Error::from),
+        }
     };
     Ok((http::Response::from_parts(parts, body.boxed_unsync()), Box::new(io)))
 }
 
-/// Runs a connection until its answer is there.
-async fn drive<C, A>(mut connection: Pin<&mut C>, answer: A) -> Result<http::Response<hyper::body::Incoming>, Error>
+/// Runs a connection until its answer is there. Whether the connection is over by then, too: many servers close it at
+/// once, and over TLS not all of them say so first, which is an error of the connection and none of the answer.
+async fn drive<C, A>(
+    mut connection: Pin<&mut C>,
+    answer: A,
+) -> Result<(http::Response<hyper::body::Incoming>, bool), Error>
 where
     C: Future<Output = hyper::Result<()>>,
     A: Future<Output = hyper::Result<http::Response<hyper::body::Incoming>>>,
 {
     let mut answer = std::pin::pin!(answer);
-    tokio::select! {
+    let ended = tokio::select! {
         biased;
-        answer = &mut answer => return answer.map_err(Error::from),
-        ended = &mut connection => ended?,
+        answer = &mut answer => return Ok((answer?, false)),
+        ended = &mut connection => ended,
+    };
+    match (answer.await, ended) {
+        (Ok(response), _) => Ok((response, true)),
+        (Err(_), Err(why)) => Err(Error::from(why)),
+        (Err(why), Ok(())) => Err(Error::from(why)),
     }
-    answer.await.map_err(Error::from)
 }
 
 /// Reads secrets beside the workers, since a file or a program may take its time. `values` are those of all headers, in

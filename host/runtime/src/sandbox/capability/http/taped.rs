@@ -121,8 +121,8 @@ impl Requests {
     }
 
     /// Plays what was recorded.
-    pub(crate) fn play(entries: Vec<Entry>) -> Requests {
-        Requests::Playing(Playing::of(entries))
+    pub(crate) fn play(entries: Vec<Entry>, exact: bool) -> Requests {
+        Requests::Playing(Playing::of(entries, exact))
     }
 
     /// Bytes of all bodies, both ways.
