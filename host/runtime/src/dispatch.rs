@@ -239,7 +239,7 @@ impl Runtime {
                 let answering = built_in::answer(place, self, asked);
                 sandbox::answer(grant, &args, tool, answering).instrument(running).await
             }
-            None if adapter.invokes.is_empty() => {
+            None if adapter.invokes.is_empty() && !self.sandbox.calls_back(adapter) => {
                 sandbox::execute(&self.sandbox, grant, args, run, trail).instrument(running).await
             }
             None => {
