@@ -59,6 +59,33 @@ fn nothing_is_decided_without_a_person_at_a_terminal() {
 }
 
 #[test]
+fn whoever_shows_an_operators_token_watches_and_answers_line_by_line() {
+    let mut user = user();
+    let first = ask(&user);
+    let other = ["call", "file_write", "path=other.txt", "mode=create", "content=hello"];
+    let second = user.run(&other).exits(7).json()["error"]["approval_id"].as_str().unwrap().to_owned();
+    let shown = user.at_terminal(&["token", "add", "alice", "--operator"], &[]).exits(0).out;
+    let token = shown.split_whitespace().find(|word| word.starts_with("hermes_")).unwrap().to_owned();
+    user.environment.push(("HERMES_OPERATOR_TOKEN".into(), format!("{token}0")));
+    user.run_with(&["approvals", "watch"], &format!("y {first}\n")).exits(6);
+    user.environment.last_mut().unwrap().1 = token;
+    // A yes that names no question answers none.
+    let watched = user.run_with(&["approvals", "watch"], "y\ny\nyes\n\ny nothing\n").exits(0);
+    let shown: Vec<String> = watched.lines().iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect();
+    assert!(shown.contains(&first) && shown.contains(&second), "{shown:?}");
+    assert_eq!(user.run(&["approvals", "list"]).json().as_array().unwrap().len(), 2);
+    let answers = format!("n {second} not on a Friday\ny {first}\n");
+    let said = user.run_with(&["approvals", "watch", "--output", "text"], &answers).exits(0);
+    assert!(said.out.contains("\"content\": \"hello\"") && said.out.contains("of 100"), "{}", said.out);
+    user.run(&WRITE).exits(0);
+    assert_eq!(user.workspace(), ["n.txt"]);
+    let denied = user.run(&other).exits(7).json();
+    assert!(denied["error"]["message"].as_str().unwrap().ends_with("not on a Friday"), "{denied}");
+    let records = user.run(&["audit", "list", "-n", "10"]).exits(0).json().to_string();
+    assert!(records.contains("operator alice by command"), "{records}");
+}
+
+#[test]
 fn a_no_tells_its_reason_and_is_taken_back() {
     let user = user();
     let id = ask(&user);

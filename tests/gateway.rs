@@ -1,5 +1,7 @@
 //! What does an agent's client see? The built command as a process, spoken to as clients speak to it.
 
+mod back;
+mod changes;
 mod channels;
 mod client;
 mod hostile;

@@ -4,6 +4,7 @@
 mod answers;
 mod deaths;
 mod lists;
+mod sandbox;
 mod settings;
 
 use crate::support::house::{self, House, project};
@@ -30,7 +31,8 @@ fn config(house: &House, servers: &[(&str, &str, &str)]) -> Config {
         let mut argv = vec!["/usr/bin/python3".to_owned(), peer.to_string_lossy().into_owned()];
         argv.extend(words.split_whitespace().map(str::to_owned));
         text.push_str(&format!(
-            "[mcp.servers.{name}]\nargv = {argv:?}\nenv = {{ PEER_DIR = {notes:?} }}\nroles = [\"Builder\"]\n{more}\n"
+            "[mcp.servers.{name}]\nargv = {argv:?}\nenv = {{ PEER_DIR = {notes:?} }}\n\
+             sandbox.write = [{notes:?}]\nroles = [\"Builder\"]\n{more}\n"
         ));
     }
     let origin = Origin::User(house.path("config.toml"));

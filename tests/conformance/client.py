@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 import httpx2
-from mcp import Client, StdioServerParameters
+from mcp import Client, StdioServerParameters, types
 from mcp.client.streamable_http import streamable_http_client
 
 NOTES = "one\ntwo\n"
@@ -47,6 +47,44 @@ async def use(client, path, era):
     print(f"{era}: protocol {client.protocol_version}, {len(names)} tools, {4 + len(many)} calls as expected")
 
 
+async def decide(connect, workspace, era):
+    """The person at a client that the user named is asked by a form, and their word counts."""
+    for number, (decision, kind) in enumerate((("run it once", None), ("do not run it", "approval_denied"))):
+        asked = []
+
+        async def answer(_, params):
+            asked.append(params.message)
+            return types.ElicitResult(action="accept", content={"decision": decision})
+
+        name = f"{era}-{number}.txt".replace(", ", "-")
+        async with connect(answer) as client:
+            wanted = await client.call_tool("file_write", {"path": name, "content": "x", "mode": "create"})
+        assert len(asked) == 1 and name in asked[0], asked
+        error = (wanted.structured_content or {}).get("error", {})
+        assert error.get("kind") == kind, wanted
+        assert os.path.exists(os.path.join(workspace, name)) == (kind is None), name
+    print(f"{era}: a form asked the client's person, a yes ran the call once and a no did not")
+
+
+async def decide_everywhere(command, workspace, env):
+    editor = types.Implementation(name="editor", version="1")
+    server = StdioServerParameters(command=command, args=["run", "--workspace", workspace], env=env)
+    for mode in ("legacy", "auto"):
+        connect = lambda answer: Client(server, mode=mode, client_info=editor, elicitation_callback=answer)
+        await decide(connect, workspace, f"stdio, {mode}")
+    token = make_token(command, workspace, env, "editor")
+    with serve(command, workspace, env) as address:
+        for mode in ("legacy", "auto"):
+            @contextlib.asynccontextmanager
+            async def connect(answer):
+                async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as http:
+                    transport = streamable_http_client(address, http_client=http)
+                    async with Client(transport, mode=mode, elicitation_callback=answer) as client:
+                        yield client
+
+            await decide(connect, workspace, f"http, {mode}")
+
+
 async def over_pipes(command, workspace, env):
     server = StdioServerParameters(command=command, args=["run", "--workspace", workspace], env=env)
     for mode in ("legacy", "auto"):
@@ -55,17 +93,21 @@ async def over_pipes(command, workspace, env):
 
 
 async def over_http(command, workspace, env):
-    # Making a token needs a person at a terminal; `script` gives the command one.
-    made = subprocess.run(
-        ["script", "-qec", f"'{command}' token add conformance", "/dev/null"],
-        cwd=workspace, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
-    )
-    token = re.search(r"hermes_[0-9a-f]+", made.stdout).group()
+    token = make_token(command, workspace, env, "conformance")
     with serve(command, workspace, env) as address:
         for mode in ("legacy", "auto"):
             async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as http:
                 async with Client(streamable_http_client(address, http_client=http), mode=mode) as client:
                     await use(client, "notes.txt", f"http, {mode}")
+
+
+def make_token(command, workspace, env, name):
+    # Making a token needs a person at a terminal; `script` gives the command one.
+    made = subprocess.run(
+        ["script", "-qec", f"'{command}' token add {name}", "/dev/null"],
+        cwd=workspace, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
+    )
+    return re.search(r"hermes_[0-9a-f]+", made.stdout).group()
 
 
 @contextlib.contextmanager
@@ -79,22 +121,30 @@ def serve(command, workspace, env):
             assert server.wait(30) == 0, "the server did not end well"
 
 
-async def main(command):
+@contextlib.contextmanager
+def user(settings):
+    """A user's workspace and environment."""
     with tempfile.TemporaryDirectory() as home:
         workspace = os.path.join(home, "workspace")
         os.mkdir(workspace)
         with open(os.path.join(workspace, "notes.txt"), "w", encoding="utf-8") as file:
             file.write(NOTES)
-        # Nobody is there to ask.
         os.makedirs(os.path.join(home, ".config/hermes-dispatch"))
         with open(os.path.join(home, ".config/hermes-dispatch/config.toml"), "w", encoding="utf-8") as file:
-            file.write('[approval]\nunattended = "deny"\n')
+            file.write(settings)
         # The cache is the user's own, so that components are compiled once.
         cache = os.environ.get("XDG_CACHE_HOME", os.path.join(os.path.expanduser("~"), ".cache"))
-        env = {"HOME": home, "XDG_CACHE_HOME": cache, "PATH": "/usr/bin:/bin"}
-        command = os.path.abspath(command)
+        yield workspace, {"HOME": home, "XDG_CACHE_HOME": cache, "PATH": "/usr/bin:/bin"}
+
+
+async def main(command):
+    command = os.path.abspath(command)
+    # Nobody is there to ask.
+    with user('[approval]\nunattended = "deny"\n') as (workspace, env):
         await over_pipes(command, workspace, env)
         await over_http(command, workspace, env)
+    with user('[approval]\nclients = ["editor", "token:editor"]\npark_wait_seconds = 30\n') as (workspace, env):
+        await decide_everywhere(command, workspace, env)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,8 @@ result = { rows = "{/value}", row_count = "{/count}", execution_time_ms = "{/ela
 # The databases of the manifest's server are files of their own, each behind a server that somebody else wrote.
 SERVER = """
 [mcp.servers.%(name)s]
-argv = ["%(sqlite)s", "--db-path", "%(home)s/%(name)s.db"]
+argv = ["%(sqlite)s", "--db-path", "%(home)s/%(name)s/data.db"]
+sandbox.write = ["%(home)s/%(name)s"]
 tools = []
 failure_pattern = "^(Database e|E)rror: "
 [[mcp.servers.database-server.routes]]
@@ -68,7 +69,8 @@ class Place:
             os.makedirs(folder)
         text = SETTINGS % {"home": home}
         for name in ("analytics", "user-profiles"):
-            with contextlib.closing(sqlite3.connect(os.path.join(home, name + ".db"))) as connection:
+            os.mkdir(os.path.join(home, name))
+            with contextlib.closing(sqlite3.connect(os.path.join(home, name, "data.db"))) as connection:
                 connection.execute("CREATE TABLE visits (page TEXT, count INTEGER)")
                 connection.executemany("INSERT INTO visits VALUES (?, ?)", [("start", 7), ("end", None)])
                 connection.commit()

@@ -198,7 +198,10 @@ def servers(home):
     os.makedirs(files)
     with open(os.path.join(files, "a.txt"), "w", encoding="utf-8") as file:
         file.write("content of a\n")
-    database = os.path.join(home, "analytics.db")
+    # What a server changes is in a folder of its own, which is listed.
+    for name in ("analytics", "memory"):
+        os.mkdir(os.path.join(home, name))
+    database = os.path.join(home, "analytics", "data.db")
     with contextlib.closing(sqlite3.connect(database)) as connection:
         connection.execute("CREATE TABLE visits (page TEXT, count INTEGER)")
         connection.executemany("INSERT INTO visits VALUES (?, ?)", [("start", 7), ("end", None)])
@@ -213,8 +216,10 @@ def servers(home):
     text = "tool_folders = [%s]\n[roles.DataEngineer]\ndefault = true\n" % json.dumps(os.path.join(home, "tools"))
     for name, words in argv.items():
         text += f'[mcp.servers.{name}]\nargv = {json.dumps(words)}\nroles = ["DataEngineer"]\n'
+        if name in ("analytics", "memory"):
+            text += f'sandbox.write = [{json.dumps(os.path.join(home, name))}]\n'
         if name == "memory":
-            text += f'env.MEMORY_FILE_PATH = {json.dumps(os.path.join(home, "memory.jsonl"))}\n'
+            text += f'env.MEMORY_FILE_PATH = {json.dumps(os.path.join(home, "memory", "graph.jsonl"))}\n'
         if name == "analytics":
             text += 'failure_pattern = "^(Database e|E)rror: "\n'
     text += open(os.path.join(HERE, "database.toml"), encoding="utf-8").read()

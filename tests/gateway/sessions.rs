@@ -110,6 +110,7 @@ fn servers_of_a_clients_file_are_taken_over_after_a_person_saw_them() {
     let before = text();
     let shown = user.run(&[&import[..], &["--print"]].concat()).exits(0);
     assert!(shown.out.contains("+ [mcp.servers.notes]") && shown.out.contains("/bin/notes"), "{}", shown.out);
+    assert!(shown.out.contains("server `notes`: it cannot be started: `/bin/notes`"), "{}", shown.out);
     user.run(&import).exits(6);
     user.at_terminal(&import, &[("[y/N]", "n\n")]).exits(6);
     assert_eq!(text(), before);
@@ -122,6 +123,30 @@ fn servers_of_a_clients_file_are_taken_over_after_a_person_saw_them() {
     user.at_terminal(&import, &[]).exits(0);
     user.write("outside/mcp.json", "{\"mcpServers\":{\"notes\":{\"command\":\"/bin/other\"}}}");
     user.at_terminal(&import, &[]).exits(2);
+}
+
+#[test]
+fn what_a_server_will_see_is_said_before_it_is_taken_over_and_by_doctor() {
+    let user = User::new();
+    let script = user.write("servers/package/dist/serve.py", "");
+    user.write("servers/package/pyproject.toml", "");
+    let (package, home) = (user.path("servers/package"), user.path(""));
+    let file = user.write(
+        "outside/mcp.json",
+        json!({ "mcpServers": { "notes": { "command": "/usr/bin/env", "args": ["python3", script, home] } } })
+            .to_string(),
+    );
+    let shown = user.run(&["servers", "import", file.to_str().unwrap(), "--print"]).exits(0).out;
+    let seen = format!("server `notes`: sees {}", package.display());
+    for words in [seen.as_str(), "; does not see ", "; no network", "[mcp.servers.NAME.sandbox]"] {
+        assert!(shown.contains(words), "{words} is not in {shown}");
+    }
+    user.at_terminal(&["servers", "import", file.to_str().unwrap()], &[("[y/N]", "y\n")]).exits(0);
+    let said = user.run(&["doctor", "--output", "text"]).out;
+    let line = said.lines().find(|line| line.contains("notes: sees")).unwrap_or_else(|| panic!("{said}"));
+    assert!(line.starts_with("ok    server") && line.contains("no network"), "{line}");
+    let listed = user.run(&["config", "show"]).exits(0).json();
+    assert_eq!(listed["mcp.servers.notes.sandbox.network"], false, "{listed:#}");
 }
 
 #[test]

@@ -9,11 +9,17 @@ PEER_DIR is where it notes what it did.
 
 import json
 import os
+import socket
+import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 
 WORDS = sys.argv[1:]
 NOTES = os.environ.get("PEER_DIR", "")
+# In a sandbox each has the same number.
+ME = os.urandom(8).hex()
 out = sys.stdout.buffer
 calls = 0
 
@@ -56,7 +62,7 @@ PLAIN = [
     *[tool(name) for name in (
         "die", "half", "effect_then_die", "wrong_id", "twice", "garbage", "huge", "wait", "deep", "surrogates", "blocks",
         "error_text", "error_structured", "error_empty", "no_error", "ask", "progress", "refuse", "big", "count",
-        "endless_line", "array", "not_an_object", "input_required",
+        "endless_line", "array", "not_an_object", "input_required", "reach", "start_others", "call_back", "change_lists",
     )],
 ]
 PLAIN[2]["inputSchema"]["$defs"] = {"node": NODE}
@@ -89,8 +95,44 @@ def listed(params):
     if "confusing" in WORDS:
         tools = CONFUSING
     if "changing" in WORDS:
-        tools[0] = tool("echo", {"text": {"type": "string"}, "start_%d" % os.getpid(): {"type": "string"}})
+        tools[0] = tool("echo", {"text": {"type": "string"}, "start_" + ME: {"type": "string"}})
     return {"tools": tools}
+
+
+def reach(what, where):
+    """What comes of reaching for a place of the machine."""
+    try:
+        if what == "read":
+            return sorted(os.listdir(where)) if os.path.isdir(where) else open(where).read()
+        if what == "write":
+            with open(where, "a") as file:
+                file.write("written\n")
+            return "written"
+        if what == "connect":
+            socket.create_connection(("127.0.0.1", int(where)), 5).close()
+            return "connected"
+        return dict(os.environ)
+    except OSError as error:
+        return "refused: " + error.strerror
+
+
+def call_back(url, token, method, params):
+    """One request of the newer era to the runtime's own address, and what came of it."""
+    meta = {"protocolVersion": "2026-07-28", "clientInfo": {"name": "peer", "version": "1"}, "clientCapabilities": {}}
+    params["_meta"] = {"io.modelcontextprotocol/" + key: value for key, value in meta.items()}
+    head = {"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    head.update({"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method})
+    if "name" in params:
+        head["Mcp-Name"] = params["name"]
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, head), timeout=60) as answered:
+            said = answered.read().decode()
+    except urllib.error.HTTPError as error:
+        return {"status": error.code}
+    lines = [line[5:] for line in said.splitlines() if line.startswith("data:") and line[5:].strip()]
+    answers = [json.loads(line) for line in lines or [said]]
+    return {"status": 200, **next(message for message in answers if message.get("id") == 1)}
 
 
 def call(id, params):
@@ -156,12 +198,36 @@ def call(id, params):
     elif name == "input_required":
         answer(id, {"resultType": "input_required", "inputRequests": {}})
     elif name == "count":
-        answer(id, text(str(os.getpid())))
+        answer(id, text(ME))
     elif name == "ask":
         for number, method in enumerate(("elicitation/create", "sampling/createMessage", "roots/list")):
             send({"jsonrpc": "2.0", "id": "ask%d" % number, "method": method, "params": {"message": "?", "requestedSchema": {"type": "object", "properties": {}}, "messages": [], "maxTokens": 1}})
         said = [json.loads(sys.stdin.buffer.readline()) for _ in range(3)]
         answer(id, text(json.dumps(sorted(message.get("error", {}).get("code", 0) for message in said))))
+    elif name == "reach":
+        answer(id, text(json.dumps([reach(*one) for one in args["what"]])))
+    elif name == "call_back":
+        given = params["_meta"].get("hermes/call-back")
+        if given is None:
+            answer(id, text("nothing to call back with"))
+            return
+        note("given", json.dumps(given))
+        while args.get("wait_for") and not os.path.exists(os.path.join(NOTES, args["wait_for"])):
+            time.sleep(0.01)
+        token = args.get("token") or given["token"]
+        made = [call_back(given["url"], token, "tools/call", {"name": tool, "arguments": more}) for tool, more in args["calls"]]
+        listed = call_back(given["url"], token, "tools/list", {})
+        note("made", json.dumps(made))
+        note("listed", json.dumps(listed))
+        sys.stderr.write("my token is " + token + "\n")
+        answer(id, text("made with " + token + " and " + token.upper()))
+    elif name == "change_lists":
+        for kind in ("resources", "prompts"):
+            send({"jsonrpc": "2.0", "method": "notifications/%s/list_changed" % kind})
+        answer(id, text("told"))
+    elif name == "start_others":
+        subprocess.Popen(["setsid", "sh", "-c", "trap '' TERM HUP; sleep 471 & sleep 472"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        answer(id, text("started"))
     elif name == "progress":
         token = (params.get("_meta") or {}).get("progressToken")
         for done in (1, 2):
@@ -217,7 +283,7 @@ def handle(message):
 if "silent_start" in WORDS:
     sys.stderr.write("cannot find its configuration\n")
     sys.exit(1)
-note("starts", str(os.getpid()))
+note("starts", ME)
 if "noise" in WORDS:
     raw("Starting...\n" + "n" * (1 << 20) + "\n")
 source = sys.stdin.buffer

@@ -8,7 +8,7 @@ use crate::support::house::{House, call, project};
 use crate::support::people::{Channel, Person};
 use hermes_runtime::envelope::RouteNote;
 use hermes_runtime::error::Kind;
-use hermes_runtime::servers::Server;
+use hermes_runtime::servers::{Server, ServerSandbox};
 use hermes_runtime::{Envelope, Runtime};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -20,6 +20,7 @@ const WATCHDOG: Duration = Duration::from_secs(60);
 fn house(more: &str) -> (House, Runtime) {
     let house = House::with_files();
     std::fs::create_dir(house.path("tools")).unwrap();
+    std::fs::create_dir(house.path("broken")).unwrap();
     let backend = |server: &str| {
         format!("[[tool.backend]]\ntype = \"mcp\"\nadapter = \"mcp\"\nendpoint = \"mcp://{server}/where\"\n")
     };
@@ -34,9 +35,10 @@ fn house(more: &str) -> (House, Runtime) {
     config.tool_folders = vec![house.path("tools")];
     let script = project().join("tests/peers/backend.py").display().to_string();
     for name in ["a", "b"] {
-        let broken = house.path(&format!("broken_{name}")).display().to_string();
+        let broken = house.path(&format!("broken/{name}")).display().to_string();
         let argv = ["/usr/bin/python3", &script, name, &broken].map(str::to_owned).to_vec();
-        config.mcp.servers.insert(name.into(), Server { argv, tools: Some(Vec::new()), ..Server::default() });
+        let sandbox = ServerSandbox { write: vec![house.path("broken")], ..ServerSandbox::default() };
+        config.mcp.servers.insert(name.into(), Server { argv, tools: Some(Vec::new()), sandbox, ..Server::default() });
     }
     let runtime = house.start(config);
     (house, runtime)
@@ -78,7 +80,7 @@ fn the_route_moves_away_from_a_broken_server_and_comes_back() {
     assert_eq!((server(&answer), route(&answer).why.as_str()), ("a", "preferred"), "{answer:#?}");
     assert_eq!(route(&answer).alternatives[0].backend, 2);
 
-    std::fs::write(house.path("broken_a"), "").unwrap();
+    std::fs::write(house.path("broken/a"), "").unwrap();
     let moved = ask_until(&runtime, |answer| route(answer).why == "others_unhealthy");
     assert_eq!((server(&moved), moved.error.as_ref().map(|error| error.kind)), ("b", None));
     let sick = &route(&moved).alternatives[0];
@@ -89,7 +91,7 @@ fn the_route_moves_away_from_a_broken_server_and_comes_back() {
         assert_eq!((server(&answer), answer.metadata.attempts), ("b", 1), "{answer:#?}");
     }
 
-    std::fs::remove_file(house.path("broken_a")).unwrap();
+    std::fs::remove_file(house.path("broken/a")).unwrap();
     let back = ask_until(&runtime, |answer| server(answer) == "a");
     assert_eq!(route(&back).why, "trial", "a check has passed, and one call tries it");
     let after = ask(&runtime);
@@ -100,14 +102,14 @@ fn the_route_moves_away_from_a_broken_server_and_comes_back() {
 #[test]
 fn a_backend_that_hangs_holds_up_no_call_to_another_one() {
     let (house, runtime) = house(CHECKED);
-    std::fs::write(house.path("broken_a"), "hang").unwrap();
+    std::fs::write(house.path("broken/a"), "hang").unwrap();
     let runtime = std::sync::Arc::new(runtime);
     block_on(async {
         let hanging = tokio::spawn({
             let runtime = runtime.clone();
             async move { runtime.call(call("where", json!({}))).await.envelope }
         });
-        let asked = house.path("broken_a.asked");
+        let asked = house.path("broken/a.asked");
         while !asked.exists() {
             assert!(!hanging.is_finished(), "it does not hang: {:#?}", hanging.await);
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -124,7 +126,7 @@ fn a_backend_that_hangs_holds_up_no_call_to_another_one() {
 #[test]
 fn a_call_that_has_sent_nothing_goes_to_the_next_backend_at_once() {
     let (house, runtime) = house("");
-    std::fs::write(house.path("broken_a"), "").unwrap();
+    std::fs::write(house.path("broken/a"), "").unwrap();
     let answer = ask(&runtime);
     assert_eq!((server(&answer), answer.metadata.attempts), ("b", 2), "{answer:#?}");
     assert_eq!((route(&answer).chosen.backend, &route(&answer).moved), (1, &vec![2]));
@@ -139,7 +141,7 @@ fn a_call_that_has_sent_nothing_goes_to_the_next_backend_at_once() {
 #[test]
 fn when_all_are_sick_the_answer_says_why_and_when_to_ask_again() {
     let (house, runtime) = house(CHECKED);
-    for name in ["broken_a", "broken_b"] {
+    for name in ["broken/a", "broken/b"] {
         std::fs::write(house.path(name), "").unwrap();
     }
     let answer = ask_until(&runtime, |answer| {

@@ -37,9 +37,8 @@ fn a_server_that_is_killed_in_the_middle_of_a_call_ends_the_call() {
         while peers.notes("peer", "waiting").is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        let id = peers.notes("peer", "starts").last().unwrap().parse().unwrap();
-        rustix::process::kill_process(rustix::process::Pid::from_raw(id).unwrap(), rustix::process::Signal::KILL)
-            .unwrap();
+        let peer = child::beneath().into_iter().find(|(_, words)| words.contains("tests/peers/peer.py")).unwrap().0;
+        rustix::process::kill_process(peer, rustix::process::Signal::KILL).unwrap();
         let error = waiting.await.unwrap().error.unwrap();
         assert_eq!((error.code, error.reason.as_deref()), (502, Some("connection_lost")), "{error:#?}");
         peers.recovers("peer").await;

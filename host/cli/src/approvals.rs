@@ -9,6 +9,8 @@ use crate::{output, setup};
 use hermes_runtime::journal::Journal;
 use hermes_runtime::permission::approval::desk;
 use hermes_runtime::permission::approval::store::{Parked, Scope, State, Verdict};
+use std::collections::HashSet;
+use std::io::BufRead;
 use std::time::Duration;
 
 /// Questions that are listed at most.
@@ -142,12 +144,16 @@ async fn decide(
 
 /// Shows each question as it comes and asks about it, until the person ends the command.
 async fn watch(arguments: &Arguments, journal: &Journal) -> Result<u8, Failure> {
-    if Terminal::open().is_none() {
-        return Err(Failure::denied("watching asks at a terminal; run this command at yours"));
+    match Person::who_decides(arguments)? {
+        Person::AtTerminal(_) => watch_at_terminal(arguments, journal).await,
+        Person::Operator(_) => watch_lines(arguments, journal).await,
     }
+}
+
+async fn watch_at_terminal(arguments: &Arguments, journal: &Journal) -> Result<u8, Failure> {
     let by = terminal::person();
     output::warn("waiting for questions; Ctrl-C ends this and decides nothing");
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     loop {
         for parked in desk::list(journal, false, LIMIT).await.map_err(failed)? {
             if !seen.insert(parked.id.clone()) {
@@ -170,4 +176,67 @@ async fn watch(arguments: &Arguments, journal: &Journal) -> Result<u8, Failure> 
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
+}
+
+/// For whoever shows a token: questions go out, answers come in line by line, each with the id of its question, since
+/// what is written ahead must not answer a question that came meanwhile. The end of the input ends it.
+async fn watch_lines(arguments: &Arguments, journal: &Journal) -> Result<u8, Failure> {
+    let format = arguments.output.format();
+    let mut lines = lines()?;
+    output::warn("waiting for questions; answer with `y ID` or `n ID REASON`, the end of the input ends this");
+    let mut seen = HashSet::new();
+    loop {
+        for parked in desk::list(journal, false, LIMIT).await.map_err(failed)? {
+            if seen.insert(parked.id.clone()) {
+                match format {
+                    Format::Text => output::line(&shown(&parked)),
+                    Format::Json | Format::Ndjson => output::document(&parked, Format::Ndjson),
+                }
+            }
+        }
+        match tokio::time::timeout(LOOK_EVERY, lines.recv()).await {
+            Ok(Some(line)) => match answer(arguments, journal, &line).await {
+                Ok(said) => output::warn(&said),
+                Err(failure) => output::warn(&failure.message),
+            },
+            Ok(None) => return Ok(0),
+            Err(_) => {}
+        }
+    }
+}
+
+/// The lines of standard input, read on a thread of its own, since nothing ends such a wait.
+fn lines() -> Result<tokio::sync::mpsc::Receiver<String>, Failure> {
+    /// Lines that wait, and the longest, in bytes.
+    const WAITING: usize = 16;
+    const LONGEST: u64 = 4096;
+    let (sender, receiver) = tokio::sync::mpsc::channel(WAITING);
+    let reading = std::thread::Builder::new().name("hermes-answers".into()).spawn(move || {
+        let mut input = std::io::stdin().lock();
+        loop {
+            let mut line = Vec::new();
+            let read = std::io::Read::take(&mut input, LONGEST).read_until(b'\n', &mut line);
+            let text = String::from_utf8_lossy(&line).into_owned();
+            if !matches!(read, Ok(1..)) || sender.blocking_send(text).is_err() {
+                return;
+            }
+        }
+    });
+    reading.map(|_| receiver).map_err(|error| Failure::internal(format!("no thread reads the answers: {error}")))
+}
+
+/// Takes one line. Whether the token still counts is looked at each time.
+async fn answer(arguments: &Arguments, journal: &Journal, line: &str) -> Result<String, Failure> {
+    let person = Person::who_decides(arguments)?;
+    let usage = || Failure::usage("an answer is `y ID` or `n ID REASON`; nothing was decided");
+    let (word, rest) = line.trim().split_once(' ').ok_or_else(usage)?;
+    let (id, reason) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
+    let verdict = match word {
+        "y" => Verdict::Approve(Scope::Once),
+        "n" => Verdict::Deny { reason: Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()) },
+        _ => return Err(usage()),
+    };
+    let parked = find(journal, id).await?;
+    decide(arguments, journal, &parked, verdict, &person.name()).await?;
+    Ok(format!("{} is {}", parked.id, if word == "y" { "approved" } else { "denied" }))
 }

@@ -50,6 +50,16 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<u8, Failure> {
         ),
         count => add("built-in plugins", Verdict::Ok, count.to_string()),
     }
+    for (name, seen) in hermes_runtime::sandbox::servers_seen(&setup.loaded.config.clone().with_own_places_protected())
+    {
+        match seen {
+            Ok(seen) => {
+                let verdict = if seen.starts_with("NOT ") { Verdict::Note } else { Verdict::Ok };
+                add("server", verdict, format!("{name}: {seen}"));
+            }
+            Err(why) => add("server", Verdict::Fault, format!("{name}: {why}")),
+        }
+    }
     let state = setup.loaded.config.state_dir.clone();
     let cache = setup.loaded.config.cache_dir.clone();
     match Runtime::start(setup.loaded.config, BUILT_IN, None) {

@@ -9,6 +9,7 @@ use crate::person::Person;
 use crate::setup::Folders;
 use crate::terminal::printable_lines;
 use hermes_runtime::config::{Config, Origin, Source};
+use hermes_runtime::sandbox::servers_seen;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::CstRootNode;
 use serde_json::{Map, Value};
@@ -44,12 +45,19 @@ fn import(arguments: &Arguments, command: &ServersImportArguments) -> Result<u8,
         .map_err(|why| Failure::usage(format!("`{}`: {why}", file.display())))?;
     let source = Source { origin: Origin::User(file.clone()), text: after.clone(), trusted: false };
     let folders = Folders::of_this_user()?;
-    Config::load(Config::new(&folders.state, &folders.cache), &[source])?;
+    let loaded = Config::load(Config::new(&folders.state, &folders.cache), &[source])?;
     if after == before {
         output::line(&format!("all servers of {shown} are in {} already", file.display()));
         return Ok(0);
     }
     output::line(&printable_lines(&format!("in {}:\n\n{}", file.display(), difference(&before, &after))));
+    for (name, seen) in servers_seen(&loaded.config.with_own_places_protected()) {
+        if servers.keys().any(|theirs| own_name(theirs) == name) {
+            let seen = seen.unwrap_or_else(|why| why);
+            output::line(&printable_lines(&format!("server `{name}`: {seen}")));
+        }
+    }
+    output::line("more is listed in `[mcp.servers.NAME.sandbox]`: `read`, `write`, `network`\n");
     notes.iter().for_each(|note| output::warn(note));
     if command.print {
         return Ok(0);

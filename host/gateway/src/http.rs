@@ -14,10 +14,12 @@ mod tls;
 
 use crate::rooted::Rooted;
 use crate::server::{self, Server};
-use crate::{Identity, ServeError};
+use crate::{Identity, ServeError, Set};
 use accept::Answering;
 use body::Bodies;
 use head::Own;
+use hermes_runtime::call::Digest;
+use hermes_runtime::sandbox::CallBack;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
@@ -71,12 +73,20 @@ pub struct Listening {
     pub names: Vec<String>,
 }
 
+/// Who was let in: whoever a token stands for, or a server that works for a call of theirs.
+struct Admitted {
+    /// The name of its service.
+    key: Arc<str>,
+    identity: Identity,
+    call_back: Option<CallBack>,
+}
+
 /// Everything that requests share. Lifetime: the server.
 struct Gate {
     runtime: Arc<hermes_runtime::Runtime>,
     authenticate: Authenticate,
     own: Own,
-    services: Mutex<HashMap<Arc<str>, Service>>,
+    services: Arc<Mutex<HashMap<Arc<str>, Service>>>,
     bodies: Bodies,
     stop: CancellationToken,
     /// Ends sessions and what still runs in them.
@@ -97,11 +107,12 @@ pub async fn serve_http(
 ) -> Result<(), ServeError> {
     let Listening { listener, certificate, names } = listening;
     let address = private_address(&listener, certificate.as_ref())?;
+    runtime.serves_at(head::url(address, &names, certificate.is_some()));
     let gate = Arc::new(Gate {
         runtime,
         authenticate,
         own: Own::new(address, &names, certificate.is_some()),
-        services: Mutex::default(),
+        services: Arc::default(),
         bodies: Bodies::default(),
         stop: stop.clone(),
         end: CancellationToken::new(),
@@ -142,11 +153,11 @@ impl Answering for Gate {
 
 impl Gate {
     async fn serve(&self, request: Request<Incoming>) -> Answer {
-        let authenticated = match self.admit(&request) {
-            Ok(authenticated) => authenticated,
+        let admitted = match self.admit(&request) {
+            Ok(admitted) => admitted,
             Err(answer) => return *answer,
         };
-        let service = self.service(&authenticated);
+        let service = self.service(&admitted);
         let (mut head, body) = request.into_parts();
         let body = match head.method {
             Method::POST => match self.bodies.read(&mut head, body).await {
@@ -162,13 +173,13 @@ impl Gate {
         if let Some(session) = ended.filter(|_| answer.status() == StatusCode::ACCEPTED) {
             // The session is gone by now, and clients take 202 for a failure.
             *answer.status_mut() = StatusCode::NO_CONTENT;
-            self.runtime.end_session(&authenticated.identity.caller, &session).await;
+            self.runtime.end_session(&admitted.identity.caller, &session).await;
         }
         answer
     }
 
     /// Judges the head of a request.
-    fn admit(&self, request: &Request<Incoming>) -> Result<Authenticated, Box<Answer>> {
+    fn admit(&self, request: &Request<Incoming>) -> Result<Admitted, Box<Answer>> {
         if self.stop.is_cancelled() {
             return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "the server is ending"));
         }
@@ -178,8 +189,7 @@ impl Gate {
         if !self.own.is_origin(request) {
             return Err(refuse(StatusCode::FORBIDDEN, "no page of another origin may speak to this server"));
         }
-        let authenticated = head::token(request).and_then(|token| (self.authenticate)(token));
-        let Some(authenticated) = authenticated else {
+        let Some(admitted) = head::token(request).and_then(|token| self.known(token)) else {
             let mut answer = refuse(StatusCode::UNAUTHORIZED, "a token that counts is needed: Authorization: Bearer …");
             answer.headers_mut().insert(http::header::WWW_AUTHENTICATE, http::HeaderValue::from_static("Bearer"));
             return Err(answer);
@@ -187,25 +197,59 @@ impl Gate {
         if request.uri().path() != PATH {
             return Err(refuse(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp"));
         }
-        Ok(authenticated)
+        Ok(admitted)
+    }
+
+    fn known(&self, token: &str) -> Option<Admitted> {
+        if let Some(call_back) = self.runtime.call_back(token) {
+            let identity =
+                Identity { caller: call_back.caller().clone(), situation: Arc::default(), set: Set::default() };
+            // By what is kept of the token, which is never another one's.
+            let key = format!("call back {}", Digest::of(token.as_bytes()).hex()).into();
+            return Some(Admitted { key, identity, call_back: Some(call_back) });
+        }
+        let Authenticated { token, identity } = (self.authenticate)(token)?;
+        Some(Admitted { key: token, identity, call_back: None })
     }
 
     /// The service of a token. Its sessions are in it and in no other.
-    fn service(&self, authenticated: &Authenticated) -> Service {
+    fn service(&self, admitted: &Admitted) -> Service {
         let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = services.entry(authenticated.token.clone()).or_insert_with(|| {
-            let session = server::stateless_session(&authenticated.identity);
-            let server = Server::new(Rooted::new(self.runtime.clone(), None), authenticated.identity.clone(), session);
+        let made = services.entry(admitted.key.clone()).or_insert_with(|| {
+            let (identity, end) = (admitted.identity.clone(), self.end.child_token());
+            let rooted = Rooted::new(self.runtime.clone(), None);
+            let server = match &admitted.call_back {
+                Some(call_back) => {
+                    self.end_with(call_back, admitted.key.clone(), end.clone());
+                    let server = Server::new(rooted, identity, call_back.session().clone());
+                    server.of_a_call(call_back.clone()).until(end.clone())
+                }
+                None => {
+                    let session = server::stateless_session(&identity);
+                    Server::new(rooted, identity, session).until(self.stop.clone())
+                }
+            };
             let mut sessions = SessionConfig::default();
             sessions.keep_alive = Some(SESSION_IDLE);
             let mut manager = LocalSessionManager::default();
             manager.session_config = sessions;
-            let config = StreamableHttpServerConfig::default()
-                .with_allowed_hosts(self.own.names())
-                .with_cancellation_token(self.end.child_token());
+            let config =
+                StreamableHttpServerConfig::default().with_allowed_hosts(self.own.names()).with_cancellation_token(end);
             StreamableHttpService::new(move || Ok(server.clone()), Arc::new(manager), config)
         });
         made.clone()
+    }
+
+    /// When the call is over, so are the sessions that were opened for it.
+    fn end_with(&self, call_back: &CallBack, key: Arc<str>, end: CancellationToken) {
+        let (ended, services) = (call_back.ended().clone(), self.services.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = ended.cancelled() => end.cancel(),
+                () = end.cancelled() => {}
+            }
+            services.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        });
     }
 }
 

@@ -29,6 +29,7 @@
 
 mod answer;
 mod approvals;
+mod changes;
 mod elicit;
 mod frame;
 mod http;
@@ -116,8 +117,9 @@ pub async fn serve_stdio(
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
     let session: Arc<str> = format!("stdio:{}", ulid::Ulid::generate()).into();
-    let server = server::Server::new(Rooted::new(runtime, for_root), identity, session);
-    let transport = stdio::Stdio::new(pipes.0, pipes.1, stop);
+    let closing = CancellationToken::new();
+    let server = server::Server::new(Rooted::new(runtime, for_root), identity, session).until(closing.clone());
+    let transport = stdio::Stdio::new(pipes, stop, closing);
     match server.serve(transport).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| ServeError::Broken(error.to_string())),
         // A client that says nothing and goes has done nothing wrong.

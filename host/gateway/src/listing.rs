@@ -3,16 +3,22 @@
 use hermes_runtime::registry::manifest::Effect;
 use hermes_runtime::registry::{Registry, Tool, export, is_visible};
 use rmcp::model::{self, JsonObject, ListToolsResult, ToolAnnotations};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Tools of one page. Clients that do not page still see a usual number of tools.
 const PAGE: usize = 500;
 
-/// One page of the tools that a role may call, in the order of their names. The cursor is the last name of the page
+/// One page of the tools that a role may call, of some only if these are named, in the order of their names. The cursor is the last name of the page
 /// before; one that fits no tool starts after where it would stand.
-pub(crate) fn page(registry: &Registry, role: &str, cursor: Option<&str>) -> ListToolsResult {
-    let mut visible: Vec<&Arc<Tool>> =
-        registry.tools().filter(|tool| !tool.manifest.unlisted && is_visible(tool, role)).collect();
+pub(crate) fn page(
+    registry: &Registry,
+    (role, only): (&str, Option<&BTreeSet<String>>),
+    cursor: Option<&str>,
+) -> ListToolsResult {
+    let is_meant = |tool: &&Arc<Tool>| only.is_none_or(|only| only.contains(&*tool.name));
+    let listed = registry.tools().filter(|tool| !tool.manifest.unlisted && is_visible(tool, role));
+    let mut visible: Vec<&Arc<Tool>> = listed.filter(is_meant).collect();
     visible.sort_by(|a, b| a.name.cmp(&b.name));
     let from = cursor.map_or(0, |cursor| visible.partition_point(|tool| &*tool.name <= cursor));
     let page = &visible[from..visible.len().min(from + PAGE)];

@@ -41,7 +41,10 @@ impl Offer {
 }
 
 /// The servers that have such a thing, with the entry that stands for it, in the order of their names.
-fn entries(server: &Server, offer: Offer) -> Vec<(String, String)> {
+pub(crate) fn entries(server: &Server, offer: Offer) -> Vec<(String, String)> {
+    if server.is_of_a_call() {
+        return Vec::new();
+    }
     let runtime = server.runtime();
     let role = &server.identity().caller.role;
     let named = |tool: &Tool| {

@@ -5,23 +5,26 @@ use crate::elicit::{self, Sealing};
 use crate::frame::RawArguments;
 use crate::offered::{self, Offer};
 use crate::rooted::Rooted;
-use crate::{Identity, answer, listing};
+use crate::{Identity, answer, changes, listing};
 use hermes_runtime::call::{Arguments, Call, Progress, Situation};
 use hermes_runtime::cancel::Cancel;
+use hermes_runtime::sandbox::CallBack;
 use hermes_runtime::{Envelope, Runtime};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorCode, ErrorData,
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
     InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ProgressToken, Prompt, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+    PaginatedRequestParams, ProgressNotificationParam, ProgressToken, Prompt, PromptsCapability,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourcesCapability, ServerCapabilities,
+    ServerConfig, SubscriptionFilter,
 };
-use rmcp::service::{NotificationContext, Peer, RequestContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::Receiver;
+use tokio_util::sync::CancellationToken;
 
 /// Calls of one connection that run at once. Further ones wait; the sandbox's memory is shared by all connections.
 const RUNNING: usize = 32;
@@ -29,8 +32,6 @@ const RUNNING: usize = 32;
 const PROGRESS: usize = 16;
 /// How long an answer waits for progress of its call that was not told yet.
 const PROGRESS_FLUSH: Duration = Duration::from_secs(1);
-/// How often it is looked whether other tools are in service.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Where in `_meta` an agent may say what it works on.
 const TASK: &str = "hermes/task";
 /// Longest task that ranks results, in bytes.
@@ -49,11 +50,45 @@ pub(crate) struct Server {
     session: Arc<str>,
     running: Arc<Semaphore>,
     sealing: Sealing,
+    /// The call for which a server calls back, if that is what this is.
+    of_a_call: Option<CallBack>,
+    listening: Arc<Semaphore>,
+    /// Cancelled when no more messages come, so that nothing waits for requests that would go on for ever.
+    closing: CancellationToken,
 }
 
 impl Server {
     pub(crate) fn new(rooted: Rooted, identity: Identity, session: Arc<str>) -> Server {
-        Server { rooted, identity, session, running: Arc::new(Semaphore::new(RUNNING)), sealing: Sealing::new() }
+        let running = Arc::new(Semaphore::new(RUNNING));
+        let listening = Arc::new(Semaphore::new(changes::LISTENING));
+        let (sealing, closing) = (Sealing::new(), CancellationToken::new());
+        Server { rooted, identity, session, running, sealing, of_a_call: None, listening, closing }
+    }
+
+    /// The same, with what says that it is about to end.
+    pub(crate) fn until(mut self, closing: CancellationToken) -> Server {
+        self.closing = closing;
+        self
+    }
+
+    pub(crate) fn closing(&self) -> &CancellationToken {
+        &self.closing
+    }
+
+    /// Places for requests that listen.
+    pub(crate) fn listening(&self) -> Arc<Semaphore> {
+        self.listening.clone()
+    }
+
+    /// The same for a server that works for a call: what it calls is within that call.
+    pub(crate) fn of_a_call(mut self, call: CallBack) -> Server {
+        self.of_a_call = Some(call);
+        self
+    }
+
+    /// Whether it is there for calls of a few tools only.
+    pub(crate) fn is_of_a_call(&self) -> bool {
+        self.of_a_call.is_some()
     }
 
     pub(crate) fn runtime(&self) -> &Runtime {
@@ -117,21 +152,6 @@ impl Server {
         Some(answered.envelope)
     }
 
-    /// Tells a client each time that other tools are in service, until it is gone.
-    async fn tell_changes(&self, peer: &Peer<RoleServer>) {
-        let mut last = self.runtime().toolbox();
-        while !peer.is_transport_closed() {
-            tokio::time::sleep(LOOK_EVERY).await;
-            let now = self.runtime().toolbox();
-            if !Arc::ptr_eq(&last, &now) {
-                last = now;
-                if peer.notify_tool_list_changed().await.is_err() {
-                    return;
-                }
-            }
-        }
-    }
-
     fn call(&self, request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Call {
         let head = context.extensions.get::<http::request::Parts>();
         let said = context.meta.get(TASK).and_then(|task| task.as_str()).filter(|task| task.len() <= LONGEST_TASK);
@@ -181,6 +201,10 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.rooted.settled().await;
+        if let Some(around) = &self.of_a_call {
+            let envelope = around.call(&request.name, arguments(&context).to_owned()).await;
+            return Ok(CallToolResponse::Complete(answer::result(envelope)));
+        }
         let mut call = self.call(&request, &context);
         let told = || {
             let token = context.meta.get_progress_token();
@@ -211,7 +235,8 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         self.rooted.settled().await;
         let cursor = request.and_then(|request| request.cursor);
-        Ok(listing::page(&self.runtime().toolbox().registry, &self.identity.caller.role, cursor.as_deref()))
+        let only = self.of_a_call.as_ref().map(CallBack::tools);
+        Ok(listing::page(&self.runtime().toolbox().registry, (&self.identity.caller.role, only), cursor.as_deref()))
     }
 
     async fn list_resources(
@@ -269,6 +294,14 @@ impl ServerHandler for Server {
         Ok(GetPromptResponse::Complete(result))
     }
 
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(changes::accepted(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        changes::listen(self, context).await
+    }
+
     async fn complete(
         &self,
         request: CompleteRequestParams,
@@ -295,14 +328,19 @@ impl ServerHandler for Server {
         self.rooted.ask(&context.peer).await;
         let server = self.clone();
         // It ends with the connection, which it looks at each time.
-        tokio::spawn(async move { server.tell_changes(&context.peer).await });
+        tokio::spawn(async move { changes::tell(&server, &context.peer).await });
     }
 
     fn get_info(&self) -> ServerConfig {
         let server = Implementation::new("hermes-dispatch", env!("CARGO_PKG_VERSION"));
         let mut capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
-        capabilities.resources = offered::has(self, Offer::Resources).then(Default::default);
-        capabilities.prompts = offered::has(self, Offer::Prompts).then(Default::default);
+        // Servers may come to offer such things later, when the folders of manifests are read again.
+        let mut resources = ResourcesCapability::default();
+        resources.list_changed = Some(true);
+        capabilities.resources = offered::has(self, Offer::Resources).then_some(resources);
+        let mut prompts = PromptsCapability::default();
+        prompts.list_changed = Some(true);
+        capabilities.prompts = offered::has(self, Offer::Prompts).then_some(prompts);
         capabilities.completions = offered::has(self, Offer::Completion).then(Default::default);
         ServerConfig::new(capabilities).with_server_info(server).with_instructions(INSTRUCTIONS)
     }

@@ -38,6 +38,7 @@ pub(crate) struct Stdio<R> {
     in_flight: Arc<InFlight>,
     ids: Arc<Ids>,
     stop: CancellationToken,
+    closing: CancellationToken,
     is_open: bool,
     drain: Option<Duration>,
 }
@@ -48,11 +49,12 @@ pub(crate) struct Stdio<R> {
 pub(crate) struct Gone;
 
 impl<R: AsyncRead + Unpin + Send> Stdio<R> {
-    /// Starts to write; reads when the library asks. `stop` ends the reading, not the calls.
+    /// Starts to write; reads when the library asks. `stop` ends the reading, not the calls; `closing` is told that no
+    /// more is read.
     pub(crate) fn new(
-        reader: R,
-        writer: impl AsyncWrite + Unpin + Send + 'static,
+        (reader, writer): (R, impl AsyncWrite + Unpin + Send + 'static),
         stop: CancellationToken,
+        closing: CancellationToken,
     ) -> Stdio<R> {
         let (answers, unwritten) = mpsc::channel(UNWRITTEN);
         Stdio {
@@ -62,6 +64,7 @@ impl<R: AsyncRead + Unpin + Send> Stdio<R> {
             in_flight: Arc::default(),
             ids: Arc::default(),
             stop,
+            closing,
             is_open: false,
             drain: None,
         }
@@ -189,6 +192,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if let Some(limit) = self.drain {
+                self.closing.cancel();
                 let _ = tokio::time::timeout(limit, self.in_flight.none_left()).await;
                 return None;
             }

@@ -93,6 +93,26 @@ impl Runtime {
         self.sandbox.listens_on(address);
     }
 
+    /// How often servers of others said that their resources, and their prompts, are others now: who waits for that lists
+    /// them anew when a number has changed.
+    #[cfg(feature = "mcp")]
+    pub fn told_by_servers(&self) -> (u64, u64) {
+        self.sandbox.told_by_servers()
+    }
+
+    /// Says where this process speaks the protocol over HTTP, for servers that may call back. A gateway says it; it lets in
+    /// whoever shows a token that `call_back` knows.
+    #[cfg(feature = "mcp")]
+    pub fn serves_at(&self, url: impl Into<String>) {
+        self.sandbox.serves_at(url.into());
+    }
+
+    /// What a server may do that shows a token of the call that it works for; nothing for a token that counts no more.
+    #[cfg(feature = "mcp")]
+    pub fn call_back(&self, token: &str) -> Option<sandbox::CallBack> {
+        self.sandbox.call_back(token)
+    }
+
     /// Takes what an embedding program knows about a result: which of its texts were used, and whether it was right. The
     /// last word about a call counts, in `results stats`, for `results tune`, and as a reward in exported trajectories.
     ///

@@ -245,7 +245,7 @@ impl Runtime {
                 let answering = built_in::answer(place, self, asked);
                 Box::pin(sandbox::answer(grant, &args, tool, answering)).instrument(running).await
             }
-            None if adapter.invokes.is_empty() => {
+            None if adapter.invokes.is_empty() && !self.sandbox.calls_back(adapter) => {
                 let executing = std::pin::pin!(sandbox::execute(&self.sandbox, grant, args, run, trail));
                 executing.instrument(running).await
             }

@@ -55,8 +55,27 @@ pub struct Server {
     /// Names under which manifests know what other servers offer. The first route that fits a call is taken.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
+    /// Tools that it may call, by their names, while it works for a call, and on that call's behalf.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub call_back: Vec<String>,
+    /// What its program gets of this machine.
+    pub sandbox: ServerSandbox,
     /// Takes the server out of service.
     pub disabled: bool,
+}
+
+/// What the program of a server gets of this machine beside what it needs to start: of files nothing, and no network.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerSandbox {
+    /// Files and folders that it reads, where they are.
+    pub read: Vec<PathBuf>,
+    /// Those that it changes, too.
+    pub write: Vec<PathBuf>,
+    /// Whether it has this machine's network.
+    pub network: bool,
+    /// Whether it runs without a sandbox, with all that the user of the runtime has.
+    pub off: bool,
 }
 
 /// The roles that may call what a server offers.
@@ -149,6 +168,9 @@ impl McpSettings {
     pub(crate) fn extend(&mut self, other: McpSettings, at: impl Fn(PathBuf) -> PathBuf) {
         for (name, mut server) in other.servers {
             server.directory = server.directory.map(&at);
+            for listed in [&mut server.sandbox.read, &mut server.sandbox.write] {
+                *listed = std::mem::take(listed).into_iter().map(&at).collect();
+            }
             self.servers.insert(name, server);
         }
     }
@@ -192,6 +214,24 @@ fn wrong(settings: &McpSettings, name: &str, server: &Server) -> Vec<Fault> {
     if server.argv.first().is_some_and(String::is_empty) || server.argv.iter().any(|text| text.contains('\0')) {
         fault("`argv` names no program".into(), "the first word is the program");
     }
+    let sandbox = &server.sandbox;
+    if sandbox != &ServerSandbox::default() && server.argv.is_empty() {
+        fault("`sandbox` is for a program; this server has none".into(), "remove it, or name the program in `argv`");
+    }
+    if sandbox.off && (sandbox.network || !sandbox.read.is_empty() || !sandbox.write.is_empty()) {
+        fault("`sandbox.off` leaves nothing that could be listed".into(), "remove `off`, or the rest of `sandbox`");
+    }
+    let is_cut_off = !server.argv.is_empty() && !sandbox.network && !sandbox.off;
+    if !server.call_back.is_empty() && is_cut_off {
+        fault("`call_back` needs the network, which its sandbox has not".into(), "set `sandbox.network = true`");
+    }
+    for place in sandbox.read.iter().chain(&sandbox.write).filter(|place| is_all_or_the_kernels(place)) {
+        let shown = printable(&place.to_string_lossy());
+        fault(
+            format!("`{shown}` cannot be listed in `sandbox`"),
+            "list folders beneath it, or set `sandbox.off = true`",
+        );
+    }
     let patterns = server.routes.iter().flat_map(|route| route.when.values()).chain(&server.failure_pattern);
     for pattern in patterns {
         if let Err(error) = regex::Regex::new(pattern) {
@@ -209,6 +249,11 @@ fn wrong(settings: &McpSettings, name: &str, server: &Server) -> Vec<Fault> {
         }
     }
     faults
+}
+
+/// The whole machine, or what the kernel shows, of which each sandbox has its own.
+fn is_all_or_the_kernels(place: &Path) -> bool {
+    place == Path::new("/") || ["/proc", "/sys", "/dev"].iter().any(|own| place.starts_with(own))
 }
 
 #[cfg(test)]
@@ -229,6 +274,11 @@ mod tests {
             ("[servers.a]\nargv = ['x']\nfailure_pattern = '('", "no regular expression"),
             ("[servers.a]\nargv = ['x']\nenv.K = { secret = 's' }", "`headers` only"),
             ("[[servers.a.routes]]\ntool = 'q'\nto = 'r'", "which is no server"),
+            ("[servers.a]\nurl = 'http://127.0.0.1'\nsandbox.network = true", "for a program"),
+            ("[servers.a]\nargv = ['x']\nsandbox = { off = true, read = ['/a'] }", "`sandbox.off` leaves nothing"),
+            ("[servers.a]\nargv = ['x']\nsandbox.read = ['/']", "cannot be listed"),
+            ("[servers.a]\nargv = ['x']\ncall_back = ['file_read']", "needs the network"),
+            ("[servers.a]\nargv = ['x']\nsandbox.write = ['/proc/self']", "cannot be listed"),
         ] {
             let found = faults(text);
             assert!(found.iter().any(|fault| fault.contains(word)), "{text}: {found:?}");

@@ -56,6 +56,16 @@ impl Own {
     }
 }
 
+/// Where this server is spoken to, for those on this machine.
+pub(crate) fn url(address: SocketAddr, names: &[String], encrypted: bool) -> String {
+    let host = match names.first().filter(|_| encrypted) {
+        Some(name) => format!("{name}:{}", address.port()),
+        None if address.ip().is_unspecified() => format!("localhost:{}", address.port()),
+        None => address.to_string(),
+    };
+    format!("{}://{host}{}", if encrypted { "https" } else { "http" }, super::PATH)
+}
+
 /// The token that a request shows.
 pub(crate) fn token<B>(request: &Request<B>) -> Option<&str> {
     let (scheme, token) = one(request, AUTHORIZATION)?.split_once(' ')?;

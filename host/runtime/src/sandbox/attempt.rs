@@ -105,7 +105,7 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
         files: Files::new(sandbox.roots.clone(), grant.writable()),
         http: sandbox.outbound.reach(run.adapter, grant.writable(), bound.at),
         #[cfg(feature = "mcp")]
-        reached: sandbox.servers.reached(run.backend, args.canonical(), told),
+        reached: sandbox.servers.reached(run.backend, args.canonical(), told, Some(run)),
         programs,
         tabs: sandbox.tabs(run.caller, run.session, told, late.clone()),
         invokes: Invokes::new(run.adapter.invokes.clone(), run.invoker.clone(), told),

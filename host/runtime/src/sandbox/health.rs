@@ -54,7 +54,7 @@ impl Sandbox {
             programs,
             http: outbound::nothing(),
             #[cfg(feature = "mcp")]
-            reached: self.servers.reached(backend, "{}", deadline),
+            reached: self.servers.reached(backend, "{}", deadline, None),
             invokes: Invokes::new(Arc::default(), None, deadline),
         };
         #[cfg(not(feature = "mcp"))]

@@ -47,10 +47,12 @@ use capability::browser::{Browsers, Tabs};
 use capability::embedder::Embedder;
 use capability::files::{Files, Roots};
 use capability::invoke::Invokes;
+#[cfg(feature = "mcp")]
+pub use capability::invoke::back::CallBack;
 pub(crate) use capability::invoke::{Invocation, Invoker};
 use capability::log::Log;
 #[cfg(feature = "mcp")]
-pub use capability::mcp::OfferChange;
+pub use capability::mcp::{OfferChange, servers_seen};
 #[cfg(feature = "mcp")]
 use capability::mcp::{Reached, Servers};
 use capability::outbound::{self, Outbound};
@@ -314,7 +316,7 @@ impl Sandbox {
         let compiler = Compiler { helper, settings: config.install.clone(), slots, memory };
         let outbound = Outbound::of(config)?;
         #[cfg(feature = "mcp")]
-        let servers = Arc::new(Servers::start(&config.mcp, &config.state_dir.join("servers"), outbound.credentials())?);
+        let servers = Arc::new(Servers::start(config, machine.clone(), outbound.credentials())?);
         Ok(Sandbox {
             ticking,
             cache,

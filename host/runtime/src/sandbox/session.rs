@@ -3,7 +3,10 @@
 use super::Sandbox;
 use super::capability::browser::{Session, Tabs};
 use super::capability::files::Files;
+#[cfg(feature = "mcp")]
+use super::capability::invoke::back::CallBack;
 use super::capability::process::Layer;
+use crate::adapter::Adapter;
 use crate::call::Caller;
 use crate::permission::change::Glance;
 use std::pin::Pin;
@@ -67,5 +70,34 @@ impl Sandbox {
     /// Keeps an address that this process listens on from every tool, whatever is granted.
     pub fn listens_on(&self, address: core::net::SocketAddr) {
         self.own.add(address);
+    }
+
+    /// Whether what runs in an adapter may have others make calls on its behalf.
+    pub(crate) fn calls_back(&self, adapter: &Adapter) -> bool {
+        #[cfg(feature = "mcp")]
+        return adapter.capabilities.contains("mcp") && self.servers.any_calls_back();
+        #[cfg(not(feature = "mcp"))]
+        {
+            let _ = adapter;
+            false
+        }
+    }
+
+    /// How often servers said that their resources, and their prompts, are others now.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn told_by_servers(&self) -> (u64, u64) {
+        self.servers.told()
+    }
+
+    /// Where servers call back, from now on.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn serves_at(&self, address: String) {
+        self.servers.calls_back().at(address);
+    }
+
+    /// What a server calls back with that shows a token; nothing for one that counts no more.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn call_back(&self, token: &str) -> Option<CallBack> {
+        self.servers.calls_back().find(token)
     }
 }

@@ -1,6 +1,9 @@
 //! Calls of other tools. What a component asks for is handed to the spine, which makes the call as it makes any other;
 //! this side knows which tools were granted, and how much the call around has left. Must not dispatch anything.
 
+#[cfg(feature = "mcp")]
+pub(crate) mod back;
+
 use crate::call::Parent;
 use crate::document::excerpt;
 use crate::envelope::Envelope;
@@ -47,17 +50,24 @@ impl Invokes {
         Invokes { granted, invoker, until }
     }
 
-    async fn call(&self, tool: String, args: String) -> Result<Envelope, Failure> {
+    #[cfg(feature = "mcp")]
+    fn granted(&self) -> &BTreeSet<String> {
+        &self.granted
+    }
+
+    /// `from_outside` says that somebody outside asks, whatever the call around has read.
+    async fn call(&self, tool: String, args: String, from_outside: bool) -> Result<Envelope, Failure> {
         let Some(invoker) = self.invoker.as_ref().filter(|_| self.granted.contains(&tool)) else {
             let granted: Vec<&str> = self.granted.iter().map(String::as_str).collect();
             let may = if granted.is_empty() { "none".into() } else { granted.join(", ") };
             let message = format!("the tool `{}` is not granted to this adapter; granted: {may}", excerpt(&tool, NAME));
             return Err(Failure { reason: Reason::NotGranted, message });
         };
-        let parent = invoker.around.within(self.until).map_err(|refusal| Failure {
+        let mut parent = invoker.around.within(self.until).map_err(|refusal| Failure {
             reason: if refusal.is_depth() { Reason::TooDeep } else { Reason::TooMany },
             message: format!("the tool `{}` was not called: {refusal}", excerpt(&tool, NAME)),
         })?;
+        parent.from_outside |= from_outside;
         let late = || Failure {
             reason: Reason::TimedOut,
             message: format!("the time was over before `{}` answered", excerpt(&tool, NAME)),
@@ -79,7 +89,7 @@ impl Host for State {
     }
 
     async fn call(&mut self, tool: String, args: String) -> wasmtime::Result<Result<Answer, Failure>> {
-        let answered = self.invokes.call(tool, args).await;
+        let answered = self.invokes.call(tool, args, false).await;
         Ok(answered.map(|envelope| Answer {
             code: envelope.error.as_ref().map_or(200, |error| error.code),
             envelope: serde_json::to_string(&envelope).unwrap_or_default(),

@@ -11,22 +11,29 @@ mod pin;
 mod process;
 mod remote;
 mod stdio;
+mod view;
 
 use super::Offer;
+use super::invoke::back::{CallBacks, META, OnBehalf, Pass};
 use super::outbound::Credentials;
+use super::process::Machine;
 use crate::call::Progress;
+use crate::config::Config;
 use crate::registry::running::Backend;
-use crate::sandbox::State;
 use crate::sandbox::bindings::hermes::tool::mcp::{Binding, Failure, Host, Operation, Reason};
-use crate::servers::McpSettings;
+use crate::sandbox::{Run, State};
+use connection::{Told, Way};
 use endpoint::{Bound, Routes};
+use process::Starter;
 use remote::Remote;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
+use view::Private;
+pub use view::servers_seen;
 
 /// How long the threads of the connections may take to end with the runtime.
 const ENDING: Duration = Duration::from_secs(2);
@@ -38,6 +45,8 @@ const LISTING: Duration = Duration::from_secs(30);
 pub(crate) struct Servers {
     remotes: BTreeMap<String, Remote>,
     routes: Routes,
+    calls_back: Arc<CallBacks>,
+    told: Arc<Told>,
     /// Connections live on threads of their own, so that they are not those of whoever happens to call first.
     threads: Option<tokio::runtime::Runtime>,
 }
@@ -59,17 +68,24 @@ pub(crate) struct Reached {
     bound: Result<Bound, Failure>,
     mapped: bool,
     until: Instant,
+    /// For whom a server may call back, if it may.
+    behalf: Option<OnBehalf>,
 }
 
 impl Servers {
-    /// `folder` is where it is kept what servers offer.
-    pub(crate) fn start(settings: &McpSettings, folder: &Path, credentials: Credentials) -> Result<Servers, String> {
+    /// What is kept of what servers offer is kept beside the runtime's state.
+    pub(crate) fn start(config: &Config, machine: Arc<Machine>, credentials: Credentials) -> Result<Servers, String> {
+        let (settings, folder) = (&config.mcp, config.state_dir.join("servers"));
+        let told = Arc::<Told>::default();
+        let way = Way {
+            starter: Starter { machine, private: Arc::new(Private::of(config)) },
+            credentials,
+            told: told.clone(),
+        };
         let in_service = settings.servers.iter().filter(|(_, server)| !server.disabled);
         let remotes: BTreeMap<String, Remote> = in_service
             .filter(|(_, server)| server.is_reached())
-            .map(|(name, server)| {
-                (name.clone(), Remote::new(name.clone(), server.clone(), (folder, credentials.clone())))
-            })
+            .map(|(name, server)| (name.clone(), Remote::new(name.clone(), server.clone(), (&folder, way.clone()))))
             .collect();
         let threads = match remotes.is_empty() {
             true => None,
@@ -79,12 +95,18 @@ impl Servers {
                 Some(threads.build().map_err(|error| format!("no thread for servers can be started: {error}"))?)
             }
         };
-        Ok(Servers { remotes, routes: Routes::of(settings), threads })
+        Ok(Servers { remotes, routes: Routes::of(settings), calls_back: Arc::default(), told, threads })
     }
 
     /// What a call of a tool can reach through the backend that runs it, until the attempt is over. `args` are the
     /// call's own arguments, whatever the backend gets.
-    pub(crate) fn reached(self: &Arc<Servers>, backend: &Backend, args: &str, until: Instant) -> Reached {
+    pub(crate) fn reached(
+        self: &Arc<Servers>,
+        backend: &Backend,
+        args: &str,
+        until: Instant,
+        run: Option<&Run<'_>>,
+    ) -> Reached {
         let bound = match &backend.endpoint {
             Some(endpoint) => self.routes.resolve(endpoint, args),
             None => Err(not_bound("the manifest of the tool names no `endpoint`".into())),
@@ -94,13 +116,34 @@ impl Servers {
         {
             remote.widen(most);
         }
-        Reached { servers: self.clone(), bound, mapped: backend.result.is_some(), until }
+        let behalf = run.map(|run| OnBehalf {
+            caller: run.caller.clone(),
+            session: run.session.clone(),
+            invoker: run.invoker.clone(),
+        });
+        Reached { servers: self.clone(), bound, mapped: backend.result.is_some(), until, behalf }
     }
 
     /// Nothing at all, for a component that is only tried.
     pub(crate) fn nothing(self: &Arc<Servers>) -> Reached {
         let bound = Err(not_bound("no tool is called".into()));
-        Reached { servers: self.clone(), bound, mapped: false, until: Instant::now() }
+        Reached { servers: self.clone(), bound, mapped: false, until: Instant::now(), behalf: None }
+    }
+
+    /// How often servers said that their resources, and their prompts, are others now.
+    pub(crate) fn told(&self) -> (u64, u64) {
+        let Told { resources, prompts } = &*self.told;
+        (resources.load(Ordering::Relaxed), prompts.load(Ordering::Relaxed))
+    }
+
+    /// Whether any server may call back.
+    pub(crate) fn any_calls_back(&self) -> bool {
+        self.remotes.values().any(|remote| !remote.server.call_back.is_empty())
+    }
+
+    /// The tokens with which they do.
+    pub(crate) fn calls_back(&self) -> &CallBacks {
+        &self.calls_back
     }
 
     /// What all servers offer, as manifests of the adapter that serves them, and what of it was left out and why. Waits
@@ -238,12 +281,28 @@ impl Reached {
         if bound.operation == Operation::CallTool {
             remote.refuse_changed(&connection, &bound.tool, self.until).await?;
         }
-        let (method, params) = bound.message(params);
+        let (method, mut params) = bound.message(params);
+        let pass = self.pass(bound, remote)?;
+        if let Some(pass) = &pass {
+            params["_meta"][META] = pass.told();
+        }
         if let Some(key) = bound.list() {
             let items = listing::pages(&connection, method, key, self.until).await?;
             return Ok(serde_json::json!({ key: items }).to_string());
         }
-        connection.request(method, params, self.until, progress).await
+        let answered = connection.request(method, params, self.until, progress).await;
+        let Some(pass) = pass else { return answered };
+        answered
+            .map(|text| pass.mask(text))
+            .map_err(|failure| Failure { message: pass.mask(failure.message), ..failure })
+    }
+
+    /// What the server of a called tool calls back with, if it may.
+    fn pass(&self, bound: &Bound, remote: &Remote) -> Result<Option<Pass>, Failure> {
+        let Some(behalf) = self.behalf.as_ref().filter(|_| bound.operation == Operation::CallTool) else {
+            return Ok(None);
+        };
+        self.servers.calls_back.issue(&remote.server.call_back, behalf, self.until).map_err(not_bound)
     }
 }
 

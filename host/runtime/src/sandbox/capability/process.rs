@@ -6,6 +6,8 @@ pub(super) mod child;
 pub(crate) mod launcher;
 mod output;
 pub(super) mod plan;
+#[cfg(feature = "mcp")]
+pub(super) mod server;
 mod work;
 
 use super::files::Roots;
@@ -161,6 +163,7 @@ impl Programs {
             network: self.network,
             files: Vec::new(),
             channel: None,
+            talks: false,
             limits: self.machine.limits(),
         };
         Ok((plan, input))
@@ -198,6 +201,7 @@ pub(crate) async fn layers(machine: &Machine) -> Result<Vec<Layer>, String> {
         network: false,
         files: Vec::new(),
         channel: None,
+        talks: false,
         limits: machine.limits(),
     };
     let deadline = Instant::now() + Duration::from_secs(10);

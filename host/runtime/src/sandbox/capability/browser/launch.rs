@@ -81,6 +81,7 @@ fn plan(settings: &BrowserSettings, program: &Path) -> Plan {
             ways_out: u16::try_from(settings.sessions).unwrap_or(u16::MAX).clamp(1, super::MOST_SESSIONS),
             nests: settings.sandbox,
         }),
+        talks: false,
         limits: ProcessLimits {
             processes: settings.processes,
             file: bytes(settings.temporary_mb),

@@ -3,6 +3,7 @@
 
 use super::listeners::Listeners;
 use super::process::Said;
+use super::process::Starter;
 use super::{http, process, stdio};
 use crate::call::Progress;
 use crate::document::excerpt;
@@ -15,13 +16,12 @@ use rmcp::model::{
     ServerNotification, ServerRequest, ServerResult,
 };
 use rmcp::service::{
-    ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RequestContext, RunningService, Service,
-    ServiceError,
+    NotificationContext, Peer, PeerRequestOptions, RequestContext, RunningService, Service, ServiceError,
 };
 use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
@@ -83,6 +83,14 @@ pub(super) struct Client {
     wanted: Arc<Wanted>,
     /// Whether the server said that its tools are others now.
     pub(super) changed: AtomicBool,
+    told: Arc<Told>,
+}
+
+/// How often servers said that what they offer besides tools is something else now. Lifetime: the runtime.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) resources: AtomicU64,
+    pub(super) prompts: AtomicU64,
 }
 
 impl Service<RoleClient> for Client {
@@ -106,6 +114,12 @@ impl Service<RoleClient> for Client {
         match notification {
             ServerNotification::ProgressNotification(progress) => self.wanted.listeners.pass_on(progress.params),
             ServerNotification::ToolListChangedNotification(_) => self.changed.store(true, Ordering::Relaxed),
+            ServerNotification::ResourceListChangedNotification(_) => {
+                self.told.resources.fetch_add(1, Ordering::Relaxed);
+            }
+            ServerNotification::PromptListChangedNotification(_) => {
+                self.told.prompts.fetch_add(1, Ordering::Relaxed);
+            }
             _ => {}
         }
         Ok(())
@@ -117,6 +131,14 @@ impl Service<RoleClient> for Client {
         ClientConfig::new(ClientCapabilities::default(), client)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
+}
+
+/// What it takes to reach servers. Lifetime: the runtime.
+#[derive(Clone)]
+pub(super) struct Way {
+    pub(super) starter: Starter,
+    pub(super) credentials: Credentials,
+    pub(super) told: Arc<Told>,
 }
 
 /// One connection to a server. Dropping it ends the server's process.
@@ -132,13 +154,13 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Starts or reaches a server and finds out what it speaks. Has to run where the connection is to live.
-    pub(super) async fn open(name: &str, server: &Server, credentials: &Credentials) -> Result<Connection, String> {
+    pub(super) async fn open(name: &str, server: &Server, way: &Way) -> Result<Connection, String> {
         let opening = async {
-            match open(name, server, credentials, server.era).await {
+            match open(name, server, way, server.era).await {
                 // One that ends, or fails, when it is asked in the newer way may still know the older one.
                 Err((why, true)) if server.era == Era::Auto => {
                     tracing::debug!(server = name, why, "is tried in the older way");
-                    open(name, server, credentials, Era::Stateful).await
+                    open(name, server, way, Era::Stateful).await
                 }
                 opened => opened,
             }
@@ -321,9 +343,9 @@ async fn take_back(peer: Peer<RoleClient>, id: RequestId) {
 }
 
 /// Opens a connection in one era. The second part of the error says whether the server ended without a word.
-async fn open(name: &str, server: &Server, credentials: &Credentials, era: Era) -> Result<Connection, (String, bool)> {
+async fn open(name: &str, server: &Server, way: &Way, era: Era) -> Result<Connection, (String, bool)> {
     let wanted = Arc::new(Wanted::default());
-    let client = Client { wanted: wanted.clone(), changed: AtomicBool::new(false) };
+    let client = Client { wanted: wanted.clone(), changed: AtomicBool::new(false), told: way.told.clone() };
     let newest = || vec![ProtocolVersion::V_2026_07_28];
     let lifecycle = match era {
         Era::Auto => ClientLifecycleMode::Auto {
@@ -335,29 +357,18 @@ async fn open(name: &str, server: &Server, credentials: &Credentials, era: Era) 
     };
     let (service, said) = match &server.url {
         Some(url) => {
-            let transport = http::transport(url, &server.headers, credentials).map_err(|why| (why, false))?;
+            let transport = http::transport(url, &server.headers, &way.credentials).map_err(|why| (why, false))?;
             let serving = client.serve_with_lifecycle(transport, lifecycle).await;
             (serving.map_err(|error| (http::beginning(&error), http::was_sent(&error)))?, Said::default())
         }
         None => {
-            let started = process::start(server).map_err(|error| (format!("it cannot be started: {error}"), false));
-            let (process, input, output) = started?;
-            let said = process.said();
-            let transport = stdio::Stdio::new(process, input, output, wanted.clone());
-            let serving = client.serve_with_lifecycle(transport, lifecycle).await;
-            let service = serving.map_err(|error| {
-                let (last, _) = said.last();
-                tracing::warn!(server = name, %error, last, "a server could not be spoken to");
-                let ended = matches!(error, ClientInitializeError::ConnectionClosed(_));
-                (
-                    if ended {
-                        "it ended before it said what it speaks".into()
-                    } else {
-                        excerpt(&error.to_string(), 300)
-                    },
-                    ended,
-                )
-            })?;
+            let begun = way.starter.start(server).await.map_err(|why| (why, false))?;
+            let said = begun.process.said();
+            let serving = client.serve_with_lifecycle(stdio::Stdio::new(begun, wanted.clone()), lifecycle).await;
+            let service = match serving {
+                Ok(service) => service,
+                Err(error) => return Err(process::not_begun(name, server, &error, &said).await),
+            };
             (service, said)
         }
     };

@@ -3,6 +3,7 @@
 
 use crate::call::Progress;
 use crate::document::excerpt;
+use crate::sandbox::capability::invoke::back::without_tokens;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,7 +45,7 @@ impl Listeners {
     /// Tells whoever listens. What nobody takes is left out.
     pub(super) fn pass_on(&self, progress: ProgressNotificationParam) {
         let whole = |number: f64| if number.is_finite() { number.max(0.0) as u64 } else { 0 };
-        let message = progress.message.map(|message| excerpt(&message, MESSAGE));
+        let message = progress.message.map(|message| excerpt(&without_tokens(&message), MESSAGE));
         let update = Progress { done: whole(progress.progress), total: progress.total.map(whole), message };
         let mut told = self.lock();
         match told.by_token.get(&progress.progress_token) {

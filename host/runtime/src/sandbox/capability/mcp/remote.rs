@@ -1,12 +1,11 @@
 //! Which connection does a request to a server take? One that is free, a new one if there may be more, or the one with
 //! the least to do. A server that was lost is reached again after a pause that grows. Must not know what is asked.
 
-use super::connection::Connection;
+use super::connection::{Connection, Way};
 use super::listing;
 use super::pin::{self, Catalogue, Changes};
 use crate::document::excerpt;
 use crate::sandbox::bindings::hermes::tool::mcp::{Failure, Reason};
-use crate::sandbox::capability::outbound::Credentials;
 use crate::servers::Server;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,7 +29,7 @@ pub(super) struct Remote {
     pub(super) server: Server,
     most: AtomicU32,
     folder: PathBuf,
-    credentials: Credentials,
+    way: Way,
     /// What it offered at first, and what of it is another one now.
     known: Arc<RwLock<Known>>,
     pool: Arc<Mutex<Pool>>,
@@ -53,11 +52,11 @@ struct Pool {
 }
 
 impl Remote {
-    pub(super) fn new(name: String, server: Server, (folder, credentials): (&Path, Credentials)) -> Remote {
+    pub(super) fn new(name: String, server: Server, (folder, way): (&Path, Way)) -> Remote {
         let most = AtomicU32::new(server.connections.unwrap_or(1).clamp(1, MOST));
         let first = pin::read(folder, &name, &server).map(Arc::new);
         let known = Arc::new(RwLock::new(Known { first, changes: Changes::new() }));
-        Remote { name, server, most, folder: folder.to_owned(), credentials, known, pool: Arc::default() }
+        Remote { name, server, most, folder: folder.to_owned(), way, known, pool: Arc::default() }
     }
 
     /// What the server offers: as it is kept, or as it says now.
@@ -166,7 +165,7 @@ impl Remote {
             name: self.name.clone(),
             server: self.server.clone(),
             folder: self.folder.clone(),
-            credentials: self.credentials.clone(),
+            way: self.way.clone(),
             known: self.known.clone(),
         };
         let opening = runtime.spawn(to.open(pause, pool));
@@ -195,7 +194,7 @@ struct Opening {
     name: String,
     server: Server,
     folder: PathBuf,
-    credentials: Credentials,
+    way: Way,
     known: Arc<RwLock<Known>>,
 }
 
@@ -203,7 +202,7 @@ impl Opening {
     async fn open(self, pause: Duration, mut pool: OwnedMutexGuard<Pool>) -> Result<Arc<Connection>, String> {
         tokio::time::sleep(pause).await;
         let opened = async {
-            let connection = Connection::open(&self.name, &self.server, &self.credentials).await?;
+            let connection = Connection::open(&self.name, &self.server, &self.way).await?;
             self.look(&connection).await?;
             Ok(Arc::new(connection))
         };

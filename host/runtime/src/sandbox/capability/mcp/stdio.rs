@@ -4,7 +4,7 @@
 
 use super::connection::Wanted;
 use super::frame::{self, Frame};
-use super::process::{Process, Said};
+use super::process::{Begun, Process, Said};
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, EmptyObject, ErrorCode, ErrorData, JsonRpcMessage, JsonRpcNotification, ServerJsonRpcMessage,
@@ -12,8 +12,7 @@ use rmcp::model::{
 };
 use rmcp::transport::Transport;
 use std::sync::Arc;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -29,7 +28,7 @@ const UNWRITTEN: usize = 64;
 /// One connection to a child. Lifetime: the connection.
 pub(super) struct Stdio {
     process: Process,
-    output: ChildStdout,
+    output: Box<dyn AsyncRead + Send + Unpin>,
     messages: Option<mpsc::Sender<Vec<u8>>>,
     writer: JoinHandle<()>,
     wanted: Arc<Wanted>,
@@ -46,7 +45,8 @@ pub(super) struct Stdio {
 pub(super) struct Gone;
 
 impl Stdio {
-    pub(super) fn new(process: Process, input: ChildStdin, output: ChildStdout, wanted: Arc<Wanted>) -> Stdio {
+    pub(super) fn new(begun: Begun, wanted: Arc<Wanted>) -> Stdio {
+        let Begun { process, input, output } = begun;
         let (messages, unwritten) = mpsc::channel(UNWRITTEN);
         let said = process.said();
         let writer = tokio::spawn(write(input, unwritten));
@@ -169,7 +169,7 @@ impl Drop for Stdio {
     }
 }
 
-async fn write(mut input: ChildStdin, mut unwritten: mpsc::Receiver<Vec<u8>>) {
+async fn write(mut input: Box<dyn AsyncWrite + Send + Unpin>, mut unwritten: mpsc::Receiver<Vec<u8>>) {
     while let Some(line) = unwritten.recv().await {
         if input.write_all(&line).await.is_err() {
             return;

@@ -66,6 +66,32 @@ pub(crate) async fn start(
     Ok(Started { launcher, out: Stream::new(out, head, tail), err: Stream::new(err, head, tail), layers })
 }
 
+/// A server that runs.
+#[cfg(feature = "mcp")]
+pub(crate) struct Talking {
+    pub(crate) launcher: Launcher,
+    pub(crate) input: tokio::net::unix::pipe::Sender,
+    pub(crate) output: Receiver,
+    /// What it says to people.
+    pub(crate) err: Receiver,
+}
+
+/// Starts a server, whose input and output the runtime holds. Dropping the future ends what was started.
+#[cfg(feature = "mcp")]
+pub(crate) async fn start_talking(helper: &Path, plan: &Plan, deadline: Instant) -> Result<Talking, Failed> {
+    let broken = |error: std::io::Error| Failed::layer("launcher", error);
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(broken)?;
+    let (mut launcher, err) = Launcher::spawn(helper, theirs.into()).map_err(broken)?;
+    launcher.greet(plan, &[], deadline).await?;
+    let mut handed = take_descriptors(&ours).map_err(broken)?.into_iter();
+    let (Some(input), Some(output)) = (handed.next(), handed.next()) else {
+        return Err(Failed::layer("launcher", "it handed nothing over"));
+    };
+    let input = tokio::net::unix::pipe::Sender::from_owned_fd(input).map_err(broken)?;
+    let output = Receiver::from_owned_fd(output).map_err(broken)?;
+    Ok(Talking { launcher, input, output, err })
+}
+
 /// A program that stays and speaks with the runtime.
 #[cfg(feature = "browser")]
 pub(crate) struct Resident {
@@ -96,7 +122,7 @@ pub(crate) async fn start_resident(helper: &Path, plan: &Plan, deadline: Instant
 }
 
 /// Takes the descriptors that were sent before the launcher said that the program runs.
-#[cfg(feature = "browser")]
+#[cfg(any(feature = "browser", feature = "mcp"))]
 fn take_descriptors(channel: &std::os::unix::net::UnixStream) -> std::io::Result<Vec<OwnedFd>> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
     /// More than the kernel sends at once.

@@ -37,6 +37,10 @@ pub(crate) struct Plan {
     /// For a program that stays and speaks with the runtime.
     #[serde(default)]
     pub(crate) channel: Option<Channel>,
+    /// Whether its input and output stay open and the runtime holds the other ends: a server. It sees the grants where
+    /// they are on the machine, files too, and may start in a directory of which it sees nothing.
+    #[serde(default)]
+    pub(crate) talks: bool,
     /// What it may use up.
     pub(crate) limits: ProcessLimits,
 }

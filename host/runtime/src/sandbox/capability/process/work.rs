@@ -52,6 +52,7 @@ impl Machine {
             network: false,
             files: Vec::new(),
             channel: None,
+            talks: false,
             limits: ProcessLimits { processes: PROCESSES, file: FILES, memory, temporary: FILES },
         };
         let Started { launcher, out, err, .. } = child::start(helper, &plan, input, (SAID, 0), deadline).await?;

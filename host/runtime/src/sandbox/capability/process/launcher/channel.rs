@@ -27,6 +27,11 @@ pub(super) fn hand_over(wanted: &Channel) -> Result<()> {
     let folder = format!("{}/{HANDED_OVER}", root::HOME);
     mkdir(&folder, Mode::RWXU)?;
     handed.push(open(&folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?);
+    send(&handed)
+}
+
+/// Sends the runtime descriptors over the socket that is the launcher's output.
+pub(super) fn send(handed: &[OwnedFd]) -> Result<()> {
     let all: Vec<_> = handed.iter().map(AsFd::as_fd).collect();
     let mut space = vec![MaybeUninit::uninit(); SendAncillaryMessage::ScmRights(&all).size()];
     let mut message = SendAncillaryBuffer::new(&mut space);

@@ -55,13 +55,17 @@ fn start(
     if let Some(wanted) = &plan.channel {
         channel::hand_over(wanted).map_err(|error| Failed::layer("channel", error))?;
     }
-    let streams = Streams::new(&input)?;
+    let streams = match plan.talks {
+        true => Streams::handed_over()?,
+        false => Streams::new(&input)?,
+    };
     start_program(control, plan, &streams, layers)
 }
 
-/// The program's input.
+/// The program's input, and its output if it is not the launcher's own.
 struct Streams {
     input: std::io::PipeReader,
+    output: Option<std::io::PipeWriter>,
 }
 
 impl Streams {
@@ -70,14 +74,23 @@ impl Streams {
         let failed = |error: std::io::Error| Failed::layer("launcher", error);
         let (reader, mut writer) = std::io::pipe().map_err(failed)?;
         if input.is_empty() {
-            return Ok(Streams { input: reader });
+            return Ok(Streams { input: reader, output: None });
         }
         if system::fork().map_err(failed)?.is_none() {
             drop(reader);
             let _ = writer.write_all(input);
             system::exit(0);
         }
-        Ok(Streams { input: reader })
+        Ok(Streams { input: reader, output: None })
+    }
+
+    /// Pipes of which the runtime has the other ends.
+    fn handed_over() -> Result<Streams, Failed> {
+        let failed = |error: std::io::Error| Failed::layer("launcher", error);
+        let (input, theirs_to_write) = std::io::pipe().map_err(failed)?;
+        let (theirs_to_read, output) = std::io::pipe().map_err(failed)?;
+        channel::send(&[theirs_to_write.into(), theirs_to_read.into()]).map_err(failed)?;
+        Ok(Streams { input, output: Some(output) })
     }
 }
 
@@ -115,6 +128,9 @@ fn execute(plan: &Plan, streams: &Streams) -> Result<std::convert::Infallible, F
     let broken = |error: std::io::Error| Failed::layer("launcher", error);
     rustix::process::setsid().map_err(|error| broken(error.into()))?;
     system::move_descriptor(&streams.input, 0).map_err(broken)?;
+    if let Some(output) = &streams.output {
+        system::move_descriptor(output, 1).map_err(broken)?;
+    }
     system::reset_signals();
     match plan.channel {
         Some(_) => channel::enter().map_err(broken)?,
@@ -178,6 +194,9 @@ fn enter_directory(plan: &Plan) -> Result<(), Failed> {
             ErrorKind::PermissionDenied => failed(Cause::PermissionDenied, "may not be entered"),
             other => failed(Cause::NotADirectory, &format!("cannot be entered: {other}")),
         });
+    }
+    if plan.talks {
+        return Ok(());
     }
     let real = rustix::process::getcwd(Vec::new()).map_err(|error| Failed::layer("launcher", error))?;
     let real = real.to_string_lossy();

@@ -66,7 +66,10 @@ pub(super) fn build(
     system::mount(Path::new("proc"), &made("/proc").map_err(wrong)?, "proc", QUIET, "subset=pid")
         .map_err(|error| Failed::layer("view of its own processes (/proc)", error))?;
     for grant in &plan.grants {
-        mount_grant(grant, identity)?;
+        mount_grant(plan, grant, identity)?;
+    }
+    if plan.talks {
+        made(&plan.directory).map_err(wrong)?;
     }
     let mut guarded = Vec::new();
     let watched = guard::guard(plan, &mut guarded)?;
@@ -197,10 +200,22 @@ fn devices() -> Result<()> {
 }
 
 /// Shows a granted directory under its virtual name, as if it belonged to the program's user.
-fn mount_grant(grant: &Mount, identity: Identity) -> std::result::Result<(), Failed> {
+fn mount_grant(plan: &Plan, grant: &Mount, identity: Identity) -> std::result::Result<(), Failed> {
     let wrong = |error: std::io::Error| Failed::layer(&format!("view of `{}`", grant.name), error);
     let source = in_old(&grant.source);
-    let target = made(&grant.name).map_err(wrong)?;
+    let is_file = stat(&source).is_ok_and(|status| !rustix::fs::FileType::from_raw_mode(status.st_mode).is_dir());
+    let target = match plan.talks {
+        // It is there already as a part of another one, perhaps by way of a link.
+        true if is_seen(&source, Path::new(&grant.name)) && !grant.writable => return Ok(()),
+        true if is_file => {
+            let place = PathBuf::from(&grant.name);
+            if stat(&place).is_err() {
+                make_file(&place).map_err(wrong)?;
+            }
+            place
+        }
+        _ => made(&grant.name).map_err(wrong)?,
+    };
     let mount = system::clone_mount(&source).map_err(wrong)?;
     let access = if grant.writable { 0 } else { system::MOUNT_ATTR_RDONLY };
     let attributes = access | system::MOUNT_ATTR_NOSUID | system::MOUNT_ATTR_NODEV;
@@ -208,12 +223,26 @@ fn mount_grant(grant: &Mount, identity: Identity) -> std::result::Result<(), Fai
     if identity.privileged {
         let owner = stat(&source).map_err(|error| wrong(error.into()))?;
         let namespace = owner_namespace((owner.st_uid, owner.st_gid), identity).map_err(wrong)?;
-        system::set_mount(&mount, system::MOUNT_ATTR_IDMAP, Some(&namespace)).map_err(|error| {
-            let why = format!("its file system cannot show files as another user's ({error}); run as an ordinary user");
-            Failed::layer(&format!("view of `{}`", grant.name), why)
-        })?;
+        match system::set_mount(&mount, system::MOUNT_ATTR_IDMAP, Some(&namespace)) {
+            Ok(()) => {}
+            // What everybody may read is what a server needs to start.
+            Err(_) if plan.talks && !grant.writable => {}
+            Err(error) => {
+                let why =
+                    format!("its file system cannot show files as another user's ({error}); run as an ordinary user");
+                return Err(Failed::layer(&format!("view of `{}`", grant.name), why));
+            }
+        }
     }
     system::attach_mount(&mount, &target).map_err(wrong)
+}
+
+/// Whether a place of the machine is in the view already.
+fn is_seen(source: &Path, place: &Path) -> bool {
+    match (stat(source), stat(place)) {
+        (Ok(source), Ok(place)) => (source.st_dev, source.st_ino) == (place.st_dev, place.st_ino),
+        _ => false,
+    }
 }
 
 /// A user namespace that says: what belongs to the owner on disk belongs to the program's user in the mount.
