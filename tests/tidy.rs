@@ -70,6 +70,7 @@ const SPINE: &[&str] = &[
     "upkeep.rs",
     "shelf.rs",
     "checking.rs",
+    "profile.rs",
 ];
 
 /// Files that name programs of the machine, after which a tool may be called.

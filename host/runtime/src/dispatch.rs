@@ -26,7 +26,7 @@ use crate::registry::{self, Tool, life};
 use crate::result::relevance::Weights;
 use crate::result::secret::Masks;
 use crate::sandbox::install::Installing;
-use crate::sandbox::{self, Execution, Run, Sandbox};
+use crate::sandbox::{self, Execution, Listener, Run, Sandbox};
 use crate::shelf::Shelf;
 use crate::showing;
 use crate::toolbox::{Toolbox, Unloadable};
@@ -294,7 +294,7 @@ impl Runtime {
             session: &call.session,
             call_id,
             task: call.situation.task.as_deref(),
-            progress: call.progress.clone(),
+            progress: call.progress.clone().map(|to| Listener::new(to, showing::masking(&self.masks))),
             fixed: call.fixed.as_deref(),
             parent: call.parent.as_deref(),
             cancel: call.cancel.as_ref(),
@@ -344,10 +344,9 @@ impl Runtime {
         let config = config.with_own_places_protected();
         let journal = Journal::open(&config.state_dir, PROJECTIONS)?;
         let masks = showing::masks(&config)?;
-        let masking = masks.clone();
         let journal = match masks.look_for_nothing() {
             true => journal,
-            false => journal.masking(Arc::new(move |text: &str| masking.masked(text))),
+            false => journal.masking(showing::masking(&masks)),
         };
         let unknown = journal.close_open(recovery::unknown_outcomes)?;
         if unknown > 0 {

@@ -37,6 +37,7 @@ pub mod journal;
 mod measure;
 mod nesting;
 pub mod outbound;
+pub mod profile;
 pub mod record;
 pub mod replaying;
 pub mod rules;

@@ -36,6 +36,12 @@ pub(crate) fn masks(config: &Config) -> Result<Arc<Masks>, StartError> {
     Ok(Arc::new(if config.result.mask == Some(false) { masks.configured_only() } else { masks }))
 }
 
+/// Gives a text without what is secret in it, if there is anything.
+pub(crate) fn masking(masks: &Arc<Masks>) -> Arc<dyn Fn(&str) -> Option<String> + Send + Sync> {
+    let masks = masks.clone();
+    Arc::new(move |text: &str| masks.masked(text))
+}
+
 /// Capabilities whose answers come from outside the machine, each with the word for that.
 const OUTSIDE: &[(&str, &str)] = &[("browser", "web"), ("http", "http"), ("mcp", "mcp")];
 

@@ -14,10 +14,9 @@ mod stdio;
 
 use super::Offer;
 use super::outbound::Credentials;
-use crate::call::Progress;
 use crate::registry::running::Backend;
-use crate::sandbox::State;
 use crate::sandbox::bindings::hermes::tool::mcp::{Binding, Failure, Host, Operation, Reason};
+use crate::sandbox::{Listener, State};
 use crate::servers::McpSettings;
 use endpoint::{Bound, Routes};
 use remote::Remote;
@@ -26,7 +25,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc::Sender;
 
 /// How long the threads of the connections may take to end with the runtime.
 const ENDING: Duration = Duration::from_secs(2);
@@ -225,7 +223,7 @@ fn not_bound(message: String) -> Failure {
 }
 
 impl Reached {
-    async fn request(&self, parameters: &str, progress: Option<Sender<Progress>>) -> Result<String, Failure> {
+    async fn request(&self, parameters: &str, progress: Option<Listener>) -> Result<String, Failure> {
         let bound = self.bound.as_ref().map_err(Clone::clone)?;
         let (remote, runtime) = self.servers.remote(&bound.server)?;
         let params = serde_json::from_str::<Value>(parameters).map_err(|error| Failure {
