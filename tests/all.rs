@@ -55,6 +55,7 @@ mod scenario;
 mod secrets;
 mod servers;
 mod spans;
+mod streaming;
 mod testkit;
 mod tidy;
 mod trajectory;

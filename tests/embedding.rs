@@ -1,11 +1,14 @@
 //! How much does a program need to embed the runtime? Twenty lines of the public interface.
 
 use crate::support::block_on;
+use crate::support::guest::Guest;
 use crate::support::house::{House, call};
 use crate::support::user::binary;
 use hermes_runtime::authority::Authority;
 use hermes_runtime::call::Arguments;
 use hermes_runtime::config::Config;
+use hermes_runtime::profile::{Done, Job, Profile, Question, Running};
+use hermes_runtime::sandbox::Output;
 use hermes_runtime::{Call, Runtime};
 use serde_json::json;
 
@@ -77,6 +80,56 @@ fn a_program_shows_how_far_a_call_has_come() {
 fn two_runtimes_of_one_process_know_nothing_of_each_other() {
     let printed = printed("two_runtimes");
     assert!(printed.starts_with("for clerks: 2\nfor visitors: ") && printed.contains("clerk"), "{printed}");
+}
+
+/// The component runs in a process that the program started its own way, and its capability is answered in the program's.
+#[test]
+fn a_program_runs_components_in_a_place_of_its_own() {
+    let printed = printed("custom_profile");
+    let lines: Vec<&str> = printed.lines().collect();
+    let [asked, answer, left] = lines.as_slice() else { panic!("{printed}") };
+    let numbers: Vec<i32> = asked.split(' ').filter_map(|word| word.trim_end_matches(',').parse().ok()).collect();
+    let [child, own] = numbers.as_slice() else { panic!("{printed}") };
+    assert!(asked.starts_with("asked about \"tea\"") && (*child == own + 7 || *child == 19), "{printed}");
+    assert_eq!((*answer, *left), ("10 tea: true", "processes left: 0"));
+}
+
+/// What a profile of the program's own answers itself.
+struct Own;
+
+impl Profile for Own {
+    fn run<'a>(&'a self, job: Job<'a>) -> Running<'a> {
+        let done = match job.question() {
+            Question::Call { tool, args } => {
+                assert!(job.component().starts_with(b"\0asm") && job.limits().fuel > 0);
+                let data = json!({ "tool": tool, "args": serde_json::from_str::<serde_json::Value>(args).unwrap() });
+                Done::returned(Output { data: Some(data.to_string()), content: Vec::new(), metadata: None })
+                    .log(vec!["it ran".into()])
+            }
+            Question::Health => Done::healthy(),
+            Question::Description => Done::broke("it says nothing".into()),
+        };
+        Box::pin(std::future::ready(done))
+    }
+}
+
+#[test]
+fn a_profile_is_got_by_who_asks_for_it_and_says_what_is_wrong_with_it() {
+    let house = House::empty();
+    Guest { sandbox: "profile = \"own\"".into(), ..Guest::default() }.put(&house);
+    let files = Guest { name: "files".into(), files: true, sandbox: "profile = \"own\"".into(), ..Guest::default() };
+    files.put(&house);
+    let runtime = Runtime::start(house.config().profile("own", Own), &[], None).unwrap();
+    let faults: Vec<String> = runtime.toolbox().faults.iter().map(ToString::to_string).collect();
+    assert!(faults.len() == 1 && faults[0].contains("`files`") && faults[0].contains("offers none"), "{faults:?}");
+    let answer = block_on(runtime.call(call("probe", json!({ "a": 1 })))).envelope;
+    assert_eq!(answer.data, json!({ "tool": "probe", "args": { "a": 1 } }), "{answer:#?}");
+    for (name, said) in
+        [("process", "there is one of this name already"), ("Own", "small letters"), ("", "small letters")]
+    {
+        let error = Runtime::start(House::empty().config().profile(name, Own), &[], None).err().unwrap().to_string();
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 #[test]

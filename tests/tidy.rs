@@ -72,6 +72,7 @@ const SPINE: &[&str] = &[
     "upkeep.rs",
     "shelf.rs",
     "checking.rs",
+    "profile.rs",
 ];
 
 /// Files that name programs of the machine, after which a tool may be called.

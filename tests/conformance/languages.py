@@ -66,6 +66,14 @@ export const prices = {
 # Calls in which the fuzzer finds the word with a look at what inputs reach, and does not find it without.
 CALLS = 4000
 
+# By what a component says that it was made; the limits of a call that names none go by it.
+MADE_BY = {
+    "rust": "wit-bindgen-rust ",
+    "c": "wit-component ",
+    "javascript": "componentize-qjs",
+    "python": "componentize-py ",
+}
+
 # What is put into each template: the word, and work that ends when nobody waits.
 ADDED = {
     "rust": {
@@ -84,6 +92,7 @@ fn order(#[arg(max_length = 100)] text: String) -> Result<Counts> {
 #[tool]
 fn work(call: &Call) -> Result<Counts> {
     call.progress(1, Some(2), "begun");
+    call.partial("half of it");
     while !call.is_cancelled() {}
     call.log(Level::Info, "put away");
     Ok(Counts { lines: 0, words: 0, bytes: 0 })
@@ -115,6 +124,8 @@ static bool order(file_tool_string_t args, output_t *output) {
 static bool work(output_t *output) {
   hermes_tool_progress_progress_update_t update = {1, {true, 2}, {true, text("begun")}};
   hermes_tool_progress_report(&update);
+  file_tool_string_t half = text("half of it");
+  hermes_tool_progress_partial(&half);
   while (!hermes_tool_progress_cancelled()) continue;
   file_tool_string_t line = text("put away");
   hermes_tool_log_write(HERMES_TOOL_LOG_LEVEL_INFO, &line);
@@ -133,7 +144,7 @@ static bool work(output_t *output) {
     },
     "javascript": {
         "tool.js": [
-            ("import { report } from", 'import { write } from "hermes:tool/log@0.1.0";\nimport { cancelled, report } from'),
+            ("import { report } from", 'import { write } from "hermes:tool/log@0.1.0";\nimport { cancelled, partial, report } from'),
             (
                 "// The arguments of each tool",
                 """// Read an order.
@@ -145,6 +156,7 @@ function order({ text }) {
 // Work until nobody waits.
 function work() {
   report({ done: 1, total: 2, message: "begun" });
+  partial("half of it");
   while (!cancelled());
   write("info", "put away");
   return {};
@@ -174,6 +186,7 @@ function work() {
 def work(args):
     """Work until nobody waits."""
     progress.report(types.ProgressUpdate(1, 2, "begun"))
+    progress.partial("half of it")
     while not progress.cancelled():
         pass
     log.write(log.Level.INFO, "put away")
@@ -256,6 +269,9 @@ def template(house, language):
     _, built = house.run(COMMAND, "plugin", "build", name)
     out, _ = house.run(COMMAND, "plugin", "test", name)
     assert "1 of 1 cases hold" in out, out
+    out, _ = house.run(COMMAND, "plugin", "inspect", name, "--output", "json")
+    made_by = json.loads(out)["producers"]["processed-by"]
+    assert any(tool.startswith(MADE_BY[language]) for tool in made_by), made_by
     house.run(COMMAND, "plugin", "fuzz", name, "--time", "5s")
     size = (house.work / name / "component.wasm").stat().st_size
     return name, built, size
@@ -278,7 +294,7 @@ def add_tools(house, language, name):
 
 
 def cleans_up(house, name):
-    """A tool tells progress while it runs, and puts things away when its call is taken back."""
+    """A tool tells progress and a part of its answer while it runs, and puts things away when its call is taken back."""
     house.configure(
         f'plugin_folders = ["{house.work}/{name}"]\n[roles.Builder]\ndefault = true\n'
         "[ceiling]\nfuel = 1000000000000\nhost_calls = 1000000000\n"
@@ -299,11 +315,14 @@ def cleans_up(house, name):
     send("notifications/initialized", {})
     tool = f"{name.replace('-', '_')}_work"
     send("tools/call", {"name": tool, "arguments": {}, "_meta": {"progressToken": "p"}}, 2)
-    told = json.loads(child.stdout.readline())
-    while told.get("method") != "notifications/progress":
-        assert told.get("id") != 2, told
-        told = json.loads(child.stdout.readline())
-    assert (told["params"]["progress"], told["params"]["message"]) == (1, "begun"), told
+    told = []
+    while len(told) < 2:
+        message = json.loads(child.stdout.readline())
+        assert message.get("id") != 2, message
+        if message.get("method") == "notifications/progress":
+            told.append(message["params"])
+    assert [update["message"] for update in told] == ["begun", "half of it"], told
+    assert told[0]["progress"] == 1 and 1 < told[1]["progress"] < 1.001, told
     send("notifications/cancelled", {"requestId": 2})
     # The answer to this one comes while the tool cleans up or after it.
     send("ping", {}, 3)
@@ -414,7 +433,7 @@ def main():
             print(f"a plugin in {language}: made, built, tested, fuzzed and called", flush=True)
             add_tools(house, language, name)
             cleans_up(house, name)
-            print("  progress arrives while it runs, and it cleans up when nobody waits", flush=True)
+            print("  progress and a part of its answer arrive while it runs; it cleans up when nobody waits", flush=True)
             calls, seconds, reached, counted = finds_the_word(house, name)
             print(
                 f"  the word of four letters: found in {calls} calls ({seconds:.0f} s with compiling), {reached} of "

@@ -8,7 +8,8 @@ use serde::Deserialize;
 ///
 /// In `body` there are the locals `$tool $tool_len $args $args_len $id $id_len $attempt $deadline`, the functions
 /// `$ok (ptr len)` (facts), `$text (ptr len)` (one text), both of which give what `execute` returns, `$fail (kind ptr
-/// len)`, `$log (level ptr len)`, `$report`, `$cancelled`, `$grants`, `$open`, and `$realloc`. The memory from 1024 to 16383 is free.
+/// len)`, `$log (level ptr len)`, `$report`, `$partial (ptr len)`, `$cancelled`, `$grants`, `$open`, and `$realloc`. The
+/// memory from 1024 to 16383 is free.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Guest {
@@ -154,6 +155,7 @@ impl Guest {
     (import "libc" "realloc" (func $realloc (param i32 i32 i32 i32) (result i32)))
     (import "log" "write" (func $log (param i32 i32 i32)))
     (import "progress" "report" (func $report (param i64 i32 i64 i32 i32 i32)))
+    (import "progress" "partial" (func $partial (param i32 i32)))
     (import "progress" "cancelled" (func $cancelled (result i32)))
     {files_core}
     {imports}
@@ -218,6 +220,7 @@ const IMPORTS: &str = r#"
     (alias outer 1 $update (type $update_))
     (export "progress-update" (type $update (eq $update_)))
     (export "report" (func (param "update" $update)))
+    (export "partial" (func (param "text" string)))
     (export "cancelled" (func (result bool)))))"#;
 
 const FILES_IMPORT: &str = r#"
@@ -242,9 +245,11 @@ const FILES_IMPORT: &str = r#"
 const LOWER: &str = r#"
   (core func $write_log (canon lower (func $log "write") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (core func $report (canon lower (func $progress "report") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
+  (core func $partial (canon lower (func $progress "partial") (memory (core memory $libc "memory"))))
   (core func $cancelled (canon lower (func $progress "cancelled")))
   (core instance $log_core (export "write" (func $write_log)))
-  (core instance $progress_core (export "report" (func $report)) (export "cancelled" (func $cancelled)))"#;
+  (core instance $progress_core (export "report" (func $report)) (export "partial" (func $partial))
+    (export "cancelled" (func $cancelled)))"#;
 
 const FILES_LOWER: &str = r#"
   (core func $grants (canon lower (func $files "grants") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))

@@ -136,9 +136,12 @@ fn print_text(text: &str) {
     write_out(&format!("{}{end}", printable_lines(text)));
 }
 
-/// Says on standard error how far a call has come.
+/// Says on standard error how far a call has come, and what of its answer is there already.
 pub(crate) fn progress(update: &Progress) {
     if std::io::stderr().is_terminal() {
+        if let Some(part) = &update.part {
+            return say!("{}", printable_lines(part.trim_end_matches('\n')));
+        }
         let total = update.total.map(|total| format!(" of {total}")).unwrap_or_default();
         say!("… {}{total} {}", update.done, update.message.as_deref().unwrap_or_default());
     }

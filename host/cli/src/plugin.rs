@@ -68,8 +68,12 @@ fn show(inspection: &Inspection, declared: Option<&BTreeSet<String>>) {
         (
             "size",
             format!(
-                "{} bytes, {} parts, {} types, {} instances",
-                contents.bytes, contents.parts, contents.types, contents.instances
+                "{} bytes, {} parts, {} types, {} instances, {} KiB of memory at the start",
+                contents.bytes,
+                contents.parts,
+                contents.types,
+                contents.instances,
+                contents.memory_bytes >> 10
             ),
         ),
         ("made by", if made_by.is_empty() { "nobody says".to_owned() } else { made_by }),

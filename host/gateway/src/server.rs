@@ -353,17 +353,21 @@ struct Told {
 }
 
 impl Told {
-    /// Tells until nobody reports any more. What is told only ever grows, as the protocol wants it.
+    /// Tells until nobody reports any more. What is told only ever grows, as the protocol wants it: a part of the answer is
+    /// ahead of what was told before it by next to nothing.
     async fn tell(self, mut progress: Receiver<Progress>) {
-        let mut last = None;
+        let mut last: Option<f64> = None;
         while let Some(update) = progress.recv().await {
-            if last.is_some_and(|last| update.done <= last) {
-                continue;
-            }
-            last = Some(update.done);
-            let mut told = ProgressNotificationParam::new(self.token.clone(), update.done as f64);
+            let is_part = update.part.is_some();
+            let done = match last {
+                Some(last) if is_part => last.next_up().max(update.done as f64),
+                Some(last) if update.done as f64 <= last => continue,
+                Some(_) | None => update.done as f64,
+            };
+            last = Some(done);
+            let mut told = ProgressNotificationParam::new(self.token.clone(), done);
             told.total = update.total.map(|total| total as f64);
-            told.message = update.message;
+            told.message = update.part.or(update.message);
             if self.peer.notify_progress(told).await.is_err() {
                 return;
             }

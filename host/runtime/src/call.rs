@@ -185,6 +185,10 @@ pub struct Progress {
     pub total: Option<u64>,
     /// One line for a person, made printable.
     pub message: Option<String>,
+    /// A part of the answer that is there already, as text; the answer has it too. `done` and `total` are what was last
+    /// reported.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub part: Option<String>,
 }
 
 /// Checked arguments in canonical form. What permission judges and what the sandbox runs is this one value.

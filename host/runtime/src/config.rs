@@ -8,6 +8,7 @@ use crate::browsing::WrittenBrowser;
 use crate::document::{self, Fault, Faults};
 use crate::faults::FileFaults;
 use crate::outbound::{HttpSettings, SecretSettings};
+use crate::profile::{Named, Profile};
 use crate::rules::{LabelRule, PolicySettings, RiskSettings};
 use crate::servers::McpSettings;
 pub use crate::settings::{
@@ -75,6 +76,9 @@ pub struct Config {
     /// Capabilities that the embedding program adds.
     #[serde(skip)]
     pub authorities: Vec<Authority>,
+    /// Where components can run that the embedding program runs itself.
+    #[serde(skip)]
+    pub profiles: Vec<Named>,
     /// What goes wrong with files, in a test.
     #[serde(skip)]
     pub file_faults: FileFaults,
@@ -184,6 +188,7 @@ impl Config {
             browser: BrowserSettings::default(),
             protected: BTreeSet::new(),
             authorities: Vec::new(),
+            profiles: Vec::new(),
             file_faults: FileFaults::default(),
             no_secrets: BTreeSet::new(),
         }
@@ -192,6 +197,12 @@ impl Config {
     /// With a capability of the embedding program's own.
     pub fn authority(mut self, authority: Authority) -> Config {
         self.authorities.push(authority);
+        self
+    }
+
+    /// With a profile of the embedding program's own, by the name that `adapter.toml` asks for.
+    pub fn profile(mut self, name: &str, profile: impl Profile + 'static) -> Config {
+        self.profiles.push(Named::new(name, profile));
         self
     }
 

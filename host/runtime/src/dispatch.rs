@@ -26,7 +26,7 @@ use crate::registry::{self, Tool, life};
 use crate::result::relevance::Weights;
 use crate::result::secret::Masks;
 use crate::sandbox::install::Installing;
-use crate::sandbox::{self, Execution, Run, Sandbox};
+use crate::sandbox::{self, Execution, Listener, Run, Sandbox};
 use crate::shelf::Shelf;
 use crate::showing;
 use crate::toolbox::{Toolbox, Unloadable};
@@ -302,7 +302,7 @@ impl Runtime {
             session: &call.session,
             call_id,
             task: call.situation.task.as_deref(),
-            progress: call.progress.clone(),
+            progress: call.progress.clone().map(|to| Listener::new(to, self.masks.clone())),
             fixed: call.fixed.as_deref(),
             parent: call.parent.as_deref(),
             cancel: call.cancel.as_ref(),

@@ -38,6 +38,7 @@ mod measure;
 mod nesting;
 pub mod outbound;
 mod presence;
+pub mod profile;
 pub mod record;
 pub mod replaying;
 pub mod rules;

@@ -71,6 +71,19 @@ pub(crate) enum Tape {
     Recording(Recording),
     /// It is played.
     Playing(Playing),
+    /// The component runs in another process than its capabilities, and each crossing is asked there.
+    Asking(Asking),
+}
+
+/// Asks for what a crossing answers: given the function's name and what it is given, encoded.
+pub(crate) struct Asking(Ask);
+
+type Ask = Box<dyn FnMut(&str, Vec<u8>) -> Result<Vec<u8>, String> + Send + Sync>;
+
+impl std::fmt::Debug for Asking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Asking")
+    }
 }
 
 /// A recording that is made. Lifetime: the attempt.
@@ -104,10 +117,15 @@ impl Tape {
         Tape::Playing(Playing { entries: entries.into_iter(), exact, played: 0, divergence: None })
     }
 
-    /// The recorded answer of the next crossing, or nothing where it has to be asked for. `args` are what it is given.
+    /// Asks for each answer.
+    pub(crate) fn asking(ask: impl FnMut(&str, Vec<u8>) -> Result<Vec<u8>, String> + Send + Sync + 'static) -> Tape {
+        Tape::Asking(Asking(Box::new(ask)))
+    }
+
+    /// The recorded answer of the next crossing, or what was asked for elsewhere, or nothing where it has to be asked for. `args` are what it is given.
     ///
     /// # Errors
-    /// If it is not the crossing that was recorded; the attempt ends.
+    /// If it is not the crossing that was recorded, or nobody answers; the attempt ends.
     pub(crate) fn next<T: DeserializeOwned>(
         &mut self,
         name: &'static str,
@@ -122,6 +140,10 @@ impl Tape {
                 Ok(None)
             }
             Tape::Playing(playing) => playing.next(name, digest(args)?).map(Some),
+            Tape::Asking(Asking(ask)) => {
+                let answer = ask(name, postcard::to_allocvec(args)?).map_err(wasmtime::Error::msg)?;
+                Ok(Some(postcard::from_bytes(&answer)?))
+            }
         }
     }
 

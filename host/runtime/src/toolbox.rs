@@ -1,7 +1,7 @@
 //! Which tools and adapters are in service together? Reads plugins and manifests, makes components ready, and keeps
 //! every fault for one report. Part of the spine.
 
-use crate::adapter::plugin::{self, Embedded, Plugin, Profile};
+use crate::adapter::plugin::{self, Embedded, Plugin};
 use crate::adapter::{Adapter, Adapters};
 use crate::built_in;
 use crate::call::Digest;
@@ -219,17 +219,8 @@ impl New {
             new.faults.push(Fault::whole(&plugin.file, message));
         };
         // What cannot be used leaves the one before in service; `keep_what_cannot_be_read` puts it back.
-        let installed = match &manifest.functions {
-            functions if manifest.sandbox.profile == Profile::Process => {
-                reading.sandbox.install_apart(&plugin.component, &now.capabilities, functions.is_some())
-            }
-            None => reading.sandbox.install(&plugin.component, &now.capabilities),
-            Some(_) => {
-                let installed = reading.sandbox.install_functions(&plugin.component, &now.capabilities);
-                installed.map(|(installed, _)| installed)
-            }
-        };
-        let installed = match installed {
+        let (profile, by_functions) = (&manifest.sandbox.profile.0, manifest.functions.is_some());
+        let installed = match reading.sandbox.install(&plugin.component, &now.capabilities, profile, by_functions) {
             Ok(installed) => installed,
             Err(error) => {
                 let why = error.to_string();
@@ -248,7 +239,7 @@ impl New {
             capabilities: now.capabilities,
             reasons: manifest.reasons.iter().cloned().collect(),
             limits: manifest.sandbox.limits.clone(),
-            profile: manifest.sandbox.profile,
+            profile: manifest.sandbox.profile.clone(),
             alive: Some(installed.alive),
         };
         self.insert(adapter.into(), plugin);

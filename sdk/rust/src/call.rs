@@ -75,6 +75,15 @@ impl Call {
         crate::native::note(|world| world.progress.push((done, total, message.to_owned())));
     }
 
+    /// Hands over a part of the answer that is there already. Whoever waits sees it while the call goes on; what the tool
+    /// returns has to have it, too.
+    pub fn partial(&self, text: &str) {
+        #[cfg(target_arch = "wasm32")]
+        crate::bindings::hermes::tool::progress::partial(text);
+        #[cfg(not(target_arch = "wasm32"))]
+        crate::native::note(|world| world.parts.push(text.to_owned()));
+    }
+
     /// Whether nobody waits for the answer any more. A tool whose manifest has `grace_ms` looks now and then, puts away what
     /// it has begun, and returns; it is ended when that time is over.
     pub fn is_cancelled(&self) -> bool {

@@ -43,6 +43,8 @@ pub struct World {
     pub log: Vec<(Level, String)>,
     /// Progress that was told.
     pub progress: Vec<(u64, Option<u64>, String)>,
+    /// Parts of the answer that were handed over.
+    pub parts: Vec<String>,
     /// Whether nobody waits for the answer any more.
     pub cancelled: bool,
 }

@@ -132,6 +132,18 @@ impl Plugin {
         Ok((copy, counted))
     }
 
+    /// What the component takes of memory before anything runs, in MiB, rounded up.
+    ///
+    /// # Errors
+    /// What is wrong with the component.
+    pub(crate) fn least_memory_mb(&self) -> Result<u64, String> {
+        let adapter = self.adapter()?;
+        let file = adapter.get("component").and_then(toml::Value::as_str).unwrap_or_default();
+        let bytes = self.files.get(Path::new(file)).ok_or("the component is not among the plugin's files")?;
+        let inside = binary(bytes).and_then(|binary| contents(&binary)).map_err(|error| error.to_string())?;
+        Ok(inside.memory_bytes.div_ceil(1 << 20))
+    }
+
     /// The least fuel that one of its manifests gives.
     pub(crate) fn least_fuel(&self) -> Option<u64> {
         let tools = self.files.iter().filter(|(path, _)| path.starts_with("tools"));

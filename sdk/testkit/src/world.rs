@@ -54,6 +54,10 @@ const FILES: &[World] = &[World::Full, World::Shrinking];
 /// Worlds for plugins that send requests.
 const HOSTS: &[World] = &[World::Cut, World::Dribble, World::Garbage, World::Kind, World::Silent];
 
+/// Memory in the poor world, in MiB, and the least of it that is left once the component has started.
+const POOR_MB: u64 = 4;
+const SPARE_MB: u64 = 1;
+
 impl World {
     /// Whether something is the world's fault and not the component's.
     pub(crate) fn explains(self, oracle: Oracle) -> bool {
@@ -156,7 +160,11 @@ impl Worlds {
             World::ReadOnly => setting.read_only(),
             World::Past => setting.now_ms(0).seed([0; 32]),
             World::Future => setting.now_ms(NOW_MS + 500 * 365 * 24 * 3600 * 1000),
-            World::Poor => setting.settings("[ceiling]\nfuel = 2000000\nmemory_mb = 4\ntimeout_ms = 500\n"),
+            World::Poor => {
+                // A component that cannot even be started with so little is given what it starts with, and a little more.
+                let memory_mb = (self.plugin.least_memory_mb()? + SPARE_MB).max(POOR_MB);
+                setting.settings(&format!("[ceiling]\nfuel = 2000000\nmemory_mb = {memory_mb}\ntimeout_ms = 500\n"))
+            }
             World::Silent => setting.settings("[ceiling]\ntimeout_ms = 300\n"),
             World::Full => setting.file_faults(FileFaults { full: true, shrinking: false }),
             World::Shrinking => setting.file_faults(FileFaults { full: false, shrinking: true }),

@@ -23,6 +23,43 @@ pub(super) fn of_module(module: &[u8], wit: &Path, world: &str) -> Result<Vec<u8
     encoder.adapter(name, adapter).map_err(failed)?.encode().map_err(failed)
 }
 
+/// A component that says by what it was made, which by itself it does not: the runtime goes by that for the limits of calls
+/// whose manifest names none.
+pub(super) fn made_by(mut component: Vec<u8>, tool: &str) -> Vec<u8> {
+    /// What a section that no engine reads begins with.
+    const CUSTOM: u8 = 0;
+    let mut section = Vec::new();
+    name(&mut section, "producers");
+    // One field with one value: its name and its version.
+    section.push(1);
+    name(&mut section, "processed-by");
+    section.push(1);
+    let (tool, version) = tool.trim().split_once(' ').unwrap_or((tool, ""));
+    name(&mut section, tool);
+    name(&mut section, version);
+    component.push(CUSTOM);
+    number(&mut component, section.len());
+    component.extend(section);
+    component
+}
+
+fn name(section: &mut Vec<u8>, name: &str) {
+    number(section, name.len());
+    section.extend(name.as_bytes());
+}
+
+/// Seven bits a byte, the lowest first; the highest bit says that more follow.
+fn number(section: &mut Vec<u8>, mut number: usize) {
+    loop {
+        let low = (number & 0x7f) as u8;
+        number >>= 7;
+        if number == 0 {
+            return section.push(low);
+        }
+        section.push(low | 0x80);
+    }
+}
+
 /// The component that `adapter.toml` names.
 pub(super) fn place(folder: &Path) -> Result<PathBuf, Failure> {
     let manifest = table(&folder.join("adapter.toml"))?;
@@ -53,4 +90,26 @@ fn table(file: &Path) -> Result<toml::Table, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", file.display())))?;
     text.parse().map_err(|error| Failure::usage(format!("`{}`: {error}", file.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::made_by;
+    use hermes_runtime::sandbox::component::{binary, contents};
+
+    #[test]
+    fn a_component_says_by_what_it_was_made() {
+        let long = "x".repeat(100);
+        for (tool, version) in [("componentize-py", "0.25.0"), ("componentize-qjs", ""), (&*long, &*long)] {
+            let component = binary(b"(component (core module))").unwrap().into_owned();
+            let stamped = contents(&made_by(component, &format!("{tool} {version}"))).unwrap();
+            let said: Vec<&str> = stamped.producers["processed-by"].iter().map(String::as_str).collect();
+            // What is longer than anybody reads is cut where it is read.
+            let whole = format!("{tool} {version}");
+            assert!(whole.trim().starts_with(said[0].trim_end_matches('…')), "{said:?}");
+        }
+        let component = binary(b"(component)").unwrap().into_owned();
+        let usual = contents(&made_by(component, "componentize-qjs")).unwrap().usual_limits();
+        assert_eq!(usual.memory_mb, Some(128));
+    }
 }

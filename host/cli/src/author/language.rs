@@ -58,10 +58,12 @@ impl Language {
                     missing("componentize-py", "python3 -m venv .venv && .venv/bin/pip install componentize-py==0.25.0")
                 })?;
                 let made = folder.join(".component.wasm");
+                let by = said(&tool, "--version").unwrap_or_else(|| "componentize-py".to_owned());
                 let mut command = Command::new(tool);
                 let world = component::world(folder)?;
                 command.args(["-d", "wit", "-w", &world, "componentize", "app", "--stub-wasi", "-o"]).arg(&made);
                 run(command, folder)?;
+                stamp(&made, &by)?;
                 Ok(made)
             }
             Language::JavaScript => {
@@ -72,6 +74,7 @@ impl Language {
                 command.args(["--wit", "wit", "-n", &component::world(folder)?, "--js", "tool.js"]);
                 command.args(["--opt-size", "--sync", "--stub-wasi", "-o"]).arg(&made);
                 run(command, folder)?;
+                stamp(&made, "componentize-qjs")?;
                 Ok(made)
             }
             Language::C => c(folder),
@@ -142,6 +145,19 @@ fn c(folder: &Path) -> Result<PathBuf, Failure> {
     std::fs::write(&made, bytes)
         .map_err(|error| Failure::usage(format!("`{}` cannot be written: {error}", made.display())))?;
     Ok(made)
+}
+
+/// Writes into a component by what it was made.
+fn stamp(made: &Path, by: &str) -> Result<(), Failure> {
+    let failed = |error| Failure::internal(format!("`{}` cannot be changed: {error}", made.display()));
+    let component = std::fs::read(made).map_err(failed)?;
+    std::fs::write(made, component::made_by(component, by)).map_err(failed)
+}
+
+/// The first line that a program prints when it is asked something.
+fn said(program: &Path, question: &str) -> Option<String> {
+    let output = Command::new(program).arg(question).output().ok().filter(|output| output.status.success())?;
+    String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
 }
 
 /// Where the newest linker for WebAssembly is that Debian keeps beside its compilers.

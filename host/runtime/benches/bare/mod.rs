@@ -105,6 +105,10 @@ impl hermes::tool::progress::Host for State {
         Ok(())
     }
 
+    async fn partial(&mut self, _: String) -> wasmtime::Result<()> {
+        Ok(())
+    }
+
     async fn cancelled(&mut self) -> wasmtime::Result<bool> {
         Ok(false)
     }

@@ -13,7 +13,7 @@ use crate::registry::running::Backend;
 use crate::servers;
 use choice::{Choice, Why};
 use health::{Health, Observed, Rule, Standing};
-use plugin::Profile;
+use plugin::ProfileName;
 use std::any::Any;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub struct Adapter {
     /// What no tool of it exceeds.
     pub limits: LimitsManifest,
     /// Where its component runs.
-    pub profile: Profile,
+    pub profile: ProfileName,
     /// The tools that it may call, as far as its caller may.
     pub invokes: Arc<BTreeSet<String>>,
     /// What has to be there as long as it can be called; the sandbox's own.
@@ -85,7 +85,7 @@ fn own() -> Adapter {
         capabilities: BTreeSet::new(),
         reasons: BTreeSet::new(),
         limits: LimitsManifest::default(),
-        profile: Profile::InProcess,
+        profile: ProfileName::default(),
         invokes: Arc::default(),
         alive: None,
     }

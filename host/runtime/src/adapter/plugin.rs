@@ -80,22 +80,24 @@ fn low() -> RiskLevel {
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxManifest {
     /// Around it.
-    pub profile: Profile,
+    pub profile: ProfileName,
     /// No tool of the adapter gets more, whatever its manifest says.
     pub limits: LimitsManifest,
 }
 
-/// What is around a component.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Profile {
-    /// WebAssembly's own sandbox, in the runtime's process.
-    #[default]
-    InProcess,
-    /// The same in a process of its own for each call, in the sandbox of the operating system: no directory, no network.
-    /// For components that ask for no capability; one that asks for one is refused when it is loaded. It is not told when
-    /// nobody waits for its answer any more, and its calls cannot be run again.
-    Process,
+/// What is around a component, by its name. `in-process`: WebAssembly's own sandbox, in the runtime's process. `process`:
+/// the same in a process of its own for each call, in the sandbox of the operating system, with no directory and no
+/// network; the capabilities `files`, `invoke`, `process` and `mcp` and those of the embedding program stay in the runtime's
+/// process, which answers for them, and a component that asks for another one is refused when it is loaded; its calls cannot
+/// be run again. Any other name is one that the embedding program added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ProfileName(pub String);
+
+impl Default for ProfileName {
+    fn default() -> ProfileName {
+        ProfileName("in-process".to_owned())
+    }
 }
 
 /// The schema of `adapter.toml` (JSON Schema 2020-12), made from the type that reads it.

@@ -12,9 +12,9 @@ use super::capability::process::Programs;
 use super::capability::wasi::Wasi;
 use super::fixed::{self, Clock, FixedClock, Shown};
 use super::limits::{Limits, Meter};
-use super::worker::{Answer, Ask, Ended, Order, Worker};
-use super::{NOT_RUN, Output, Ready, Run, Sandbox, State, failure, output, wit};
-use crate::call::{Digest, Progress};
+use super::worker::{self, Ask, Order};
+use super::{Listener, NOT_RUN, Output, Ready, Run, Sandbox, State, failure, output, wit};
+use crate::call::Digest;
 use crate::cancel::{Cancel, Held};
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
@@ -62,7 +62,7 @@ pub(super) struct Tried {
 }
 
 impl Tried {
-    fn refused(error: Error) -> Tried {
+    pub(super) fn refused(error: Error) -> Tried {
         Tried {
             outcome: Err(error),
             partial: None,
@@ -94,9 +94,6 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
             task: run.task.map(str::to_owned),
         },
     };
-    if let Some(worker) = &component.worker {
-        return Box::pin(apart(sandbox, worker, call, (limits, run, number, bound))).await;
-    }
     let told = bound.at - time_to_tell(left);
     let (machine, roots) = (sandbox.machine.clone(), sandbox.roots.clone());
     let programs = Programs::new(machine, roots, grant.writable(), grant.network(), told);
@@ -112,6 +109,18 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
     };
     reach.http.record(sandbox.recorded);
     let seed = run.fixed.map_or_else(|| fixed::seed_of(&sandbox.seeds, run.call_id, number), |fixed| fixed.seed);
+    let held = run.cancel.filter(|_| !run.tool.grace.is_zero()).map(Cancel::hold);
+    if let Some(worker) = &component.worker {
+        let surroundings = Surroundings { progress: run.progress.clone(), seed, ..Surroundings::default() };
+        let here = match store(sandbox, reach, limits, bound.at, surroundings) {
+            Ok(store) => store,
+            Err(error) => return Tried::refused(Error::internal(Step::Sandbox, format!("{error:#}"))),
+        };
+        let (ask, progress, grace) = (Ask::Call(call), run.progress.clone(), run.tool.grace);
+        let held = held.as_ref();
+        let order = Order { ask, limits, seed, fixed: run.fixed, progress, until: bound.at, here, held, grace };
+        return Box::pin(worker::tried(sandbox, worker, order, (component, run, bound))).await;
+    }
     let shown = run.fixed.map_or(Shown::Real(started), |fixed| Shown::Fixed(FixedClock::new(fixed)));
     let clock = Clock { shown, times: Times::default() };
     let times = clock.times.clone();
@@ -123,7 +132,6 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
     };
     let mut cpu = Duration::ZERO;
     let running = component.entry.execute(&mut store, &call);
-    let held = run.cancel.filter(|_| !run.tool.grace.is_zero()).map(Cancel::hold);
     let returned = {
         let mut running = std::pin::pin!(OnCpu { running: std::pin::pin!(running), cpu: &mut cpu });
         match unless_told(held.as_ref(), within(bound.at, &late, running.as_mut())).await {
@@ -175,35 +183,6 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
     let raw = raw.filter(|_| !is_cancelled);
     let tape = recorded(state.http.recorded(), tape, &times, seed, call, raw.or_else(|| ended_by_itself(&outcome)));
     Tried { outcome, partial, usage, log, sent, tape }
-}
-
-/// One attempt in a process of its own. It has no capability, so nothing leaves it but what it returns.
-async fn apart(
-    sandbox: &Sandbox,
-    worker: &Worker,
-    call: wit::Call,
-    (limits, run, number, bound): (&Limits, &Run<'_>, u32, Bound),
-) -> Tried {
-    let seed = run.fixed.map_or_else(|| fixed::seed_of(&sandbox.seeds, run.call_id, number), |fixed| fixed.seed);
-    let ask = Ask::Call(call);
-    let order = Order { ask, limits, seed, fixed: run.fixed, progress: run.progress.clone(), until: bound.at };
-    let Ended { answer, mut usage, log } = match worker.run(sandbox, order).await {
-        Ok(ended) => ended,
-        Err(error) => return Tried::refused(error),
-    };
-    usage.attempts = 1;
-    let (outcome, partial) = match answer {
-        Answer::Returned(Ok(output)) => (failure::within_limits(output, limits), None),
-        Answer::Returned(Err(error)) => failure::from_guest(error, limits),
-        Answer::Broke(kind, reason, insides) => {
-            (Err(failure::told(&run.tool.name, limits, kind, reason, insides)), None)
-        }
-        Answer::Late => (Err(failure::timed_out(run.tool, bound.kind, bound.time)), None),
-        Answer::Healthy(_) | Answer::Described(_) => {
-            (Err(failure::told(&run.tool.name, limits, Kind::Trap, None, None)), None)
-        }
-    };
-    Tried { outcome, partial, usage, log, sent: false, tape: Err("it ran in a process of its own") }
 }
 
 /// What a component returned, written down; nothing if it was ended.
@@ -269,7 +248,7 @@ pub(super) struct Reach {
 
 /// What is around one attempt beside what it can reach.
 pub(super) struct Surroundings {
-    pub(super) progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+    pub(super) progress: Option<Listener>,
     pub(super) cancel: Option<Cancel>,
     pub(super) clock: Clock,
     pub(super) seed: [u8; 32],
@@ -307,6 +286,7 @@ pub(super) fn store(
         tape,
         log,
         progress,
+        reported: (0, None),
         cancel,
     };
     let mut store = Store::new(&sandbox.ticking.engine, state);

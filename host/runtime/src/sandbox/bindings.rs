@@ -16,7 +16,8 @@ wasmtime::component::bindgen!({
     world: "hermes:host/every",
     imports: {
         "hermes:tool/log": trappable,
-        "hermes:tool/progress": trappable,
+        "hermes:tool/progress.report": trappable,
+        "hermes:tool/progress.cancelled": trappable,
         "hermes:tool/secrets": trappable,
         "hermes:tool/invoke.granted": trappable,
         "hermes:tool/files.grants": trappable,

@@ -21,6 +21,8 @@ const TYPES: u64 = 100_000;
 const NAMES: u64 = 1000;
 /// Most modules and components inside.
 const PARTS: u64 = 1000;
+/// Size of the largest page of memory, as a power of two.
+const PAGE: u32 = 16;
 /// How deep components may stand in components.
 const DEPTH: usize = 32;
 
@@ -42,15 +44,21 @@ pub struct Contents {
     pub types: u64,
     /// Core instances that it is made of when it starts, as far as its own parts say.
     pub instances: u64,
+    /// Memory that its modules have before anything runs, each counted once, in bytes.
+    pub memory_bytes: u64,
     /// What made it: languages and tools with their versions.
     pub producers: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// What brings an interpreter along, and what its components get that say nothing: memory in MiB and fuel. Starting one
-/// takes several times what a compiled component takes in all.
+/// What brings an interpreter along, by the name that it writes, and what its components get that say nothing: memory in
+/// MiB and fuel. What is interpreted takes many times what is compiled.
 const INTERPRETERS: &[(&str, u64, u64)] = &[
     ("componentize-py", 256, 50_000_000_000),
-    ("componentize-js", 256, 50_000_000_000),
+    // All that `componentize-py` itself leaves in a component, as others do that start a component before it is used.
+    ("component-init-transform", 256, 50_000_000_000),
+    // With SpiderMonkey.
+    ("ComponentizeJS", 256, 50_000_000_000),
+    // Leaves no word itself; `plugin build` does.
     ("componentize-qjs", 128, 30_000_000_000),
 ];
 
@@ -148,6 +156,13 @@ impl Reader {
             Payload::TypeSection(section) => self.types(section.count())?,
             Payload::CoreTypeSection(section) => self.types(section.count())?,
             Payload::ComponentTypeSection(section) => self.types(section.count())?,
+            Payload::MemorySection(section) => {
+                for memory in section {
+                    let memory = memory.map_err(invalid)?;
+                    let bytes = memory.initial.saturating_mul(1 << memory.page_size_log2().min(PAGE));
+                    self.contents.memory_bytes = self.contents.memory_bytes.saturating_add(bytes);
+                }
+            }
             Payload::InstanceSection(section) => {
                 for instance in section {
                     if let Instance::Instantiate { .. } = instance.map_err(invalid)? {
@@ -316,11 +331,21 @@ mod tests {
     }
 
     #[test]
+    fn memory_that_is_there_from_the_start_is_counted() {
+        let text = "(component (core module (memory 3)) (component (core module (memory 2 5) (memory i64 1))))";
+        assert_eq!(of(text).unwrap().memory_bytes, 6 << 16);
+        assert_eq!(of("(component (core module (memory 0)))").unwrap().memory_bytes, 0);
+    }
+
+    #[test]
     fn what_brings_an_interpreter_along_gets_more_where_nothing_is_said() {
         let made_by =
             |name: &str| of(&format!("(component (core module (@producers (processed-by \"{name}\" \"1.0\"))))"));
-        let limits = made_by("componentize-py").unwrap().usual_limits();
-        assert_eq!((limits.memory_mb, limits.output_bytes), (Some(256), None));
+        for (name, memory_mb) in [("component-init-transform", 256), ("ComponentizeJS", 256), ("componentize-qjs", 128)]
+        {
+            let limits = made_by(name).unwrap().usual_limits();
+            assert_eq!((limits.memory_mb, limits.output_bytes), (Some(memory_mb), None));
+        }
         assert_eq!(made_by("rustc").unwrap().usual_limits(), LimitsManifest::default());
     }
 

@@ -45,13 +45,6 @@ impl Sandbox {
             self.ready(linked).ok_or_else(|| Error::internal(Step::Sandbox, "the component is not installed"))?;
         let limits = Limits::of(&LimitsManifest::default(), Some(TIME), &self.ceiling);
         let deadline = Instant::now() + TIME;
-        if let Some(worker) = &component.worker {
-            let order = Order::question(Ask::Description, &limits, deadline);
-            return match worker.run(self, order).await?.answer {
-                Answer::Described(described) => Ok(described),
-                _ => Err(Error::new(Step::Sandbox, Kind::Trap, "the component does not say what it is")),
-            };
-        }
         let _tick = self.ticking.hold();
         let reach = self.no_reach(deadline);
         let broken = |error: wasmtime::Error| {
@@ -59,6 +52,13 @@ impl Sandbox {
                 .log(format!("{error:#}"))
         };
         let mut store = attempt::store(self, reach, &limits, deadline, Surroundings::default()).map_err(broken)?;
+        if let Some(worker) = &component.worker {
+            let order = Order::question(Ask::Description, &limits, deadline, store);
+            return match worker.run(self, order).await?.answer {
+                Answer::Described(described) => Ok(described),
+                _ => Err(Error::new(Step::Sandbox, Kind::Trap, "the component does not say what it is")),
+            };
+        }
         let described = tokio::time::timeout_at(deadline.into(), component.entry.describe(&mut store)).await;
         described
             .map_err(|_| Error::new(Step::Sandbox, Kind::Timeout, "the component does not say what it is"))?

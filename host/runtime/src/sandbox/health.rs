@@ -35,16 +35,6 @@ impl Sandbox {
         let deadline = Instant::now() + limits.timeout;
         // Calls that wait for a place come first; a machine that is busy is not sick.
         let Ok(_slot) = self.slots.take(deadline, false).await else { return Checked::Unknown };
-        if let Some(worker) = &component.worker {
-            let order = Order::question(Ask::Health, &limits, deadline);
-            return match worker.run(self, order).await.map(|ended| ended.answer) {
-                Ok(Answer::Healthy(Ok(()))) => Checked::Passed,
-                Ok(Answer::Healthy(Err(error))) => Checked::Failed(excerpt(&error.message, 400)),
-                Ok(Answer::Late) => Checked::Failed("it does not say in time whether it works".into()),
-                Ok(_) => Checked::Failed("its component breaks off when it is asked".into()),
-                Err(error) => Checked::Failed(error.message),
-            };
-        }
         let _tick = self.ticking.hold();
         let (machine, roots) = (self.machine.clone(), self.roots.clone());
         let programs = Programs::new(machine, roots.clone(), false, false, deadline);
@@ -61,6 +51,16 @@ impl Sandbox {
         let _ = backend;
         let store = attempt::store(self, reach, &limits, deadline, Surroundings::default());
         let Ok(mut store) = store else { return Checked::Unknown };
+        if let Some(worker) = &component.worker {
+            let order = Order::question(Ask::Health, &limits, deadline, store);
+            return match worker.run(self, order).await.map(|ended| ended.answer) {
+                Ok(Answer::Healthy(Ok(()))) => Checked::Passed,
+                Ok(Answer::Healthy(Err(error))) => Checked::Failed(excerpt(&error.message, 400)),
+                Ok(Answer::Late) => Checked::Failed("it does not say in time whether it works".into()),
+                Ok(_) => Checked::Failed("its component breaks off when it is asked".into()),
+                Err(error) => Checked::Failed(error.message),
+            };
+        }
         match tokio::time::timeout_at(deadline.into(), component.entry.check_health(&mut store)).await {
             Ok(Ok(Ok(()))) => Checked::Passed,
             Ok(Ok(Err(error))) => Checked::Failed(excerpt(&error.message, 400)),

@@ -22,7 +22,7 @@ pub fn helper_main() {
         std::process::exit(compile::serve());
     }
     if is(worker::WORK) {
-        std::process::exit(worker::serve());
+        std::process::exit(worker::serve(std::env::args_os().nth(2).as_deref()));
     }
     if let Ok(program) = std::env::current_exe() {
         let _ = HELPER.set(program);

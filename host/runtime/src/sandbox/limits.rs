@@ -91,6 +91,8 @@ pub(crate) struct Meter {
     pub(crate) host_calls: u64,
     /// Bytes that capabilities took from the component and gave to it.
     pub(crate) bytes: u64,
+    /// What may still be handed over of the answer before it is there, in bytes.
+    pub(crate) output_left: usize,
     /// The first limit that was hit. A component may go on after a refused growth; if it then fails, this is why.
     pub(crate) hit: Option<Kind>,
 }
@@ -106,6 +108,7 @@ impl Meter {
             host_calls_limit: limits.host_calls,
             host_calls: 0,
             bytes: 0,
+            output_left: limits.output,
             hit: None,
         }
     }

@@ -6,8 +6,8 @@ use super::bindings::{EveryIndices, EveryPre};
 use super::entry::Entry;
 use super::install::{self, InstallError, Installed};
 use super::limits::Limits;
-use super::values::{self, Function, Functions};
-use super::worker::Worker;
+use super::values::{self, Function};
+use super::worker::{Place, Worker};
 use super::{Ready, Sandbox, State, capability, component, engine};
 use crate::call::Digest;
 use crate::registry::manifest::LimitsManifest;
@@ -20,49 +20,26 @@ use wasmtime::component::{Component, Linker};
 const TRIAL: Duration = Duration::from_secs(1);
 
 impl Sandbox {
-    /// Makes a component ready to run with the capabilities that it asked for. Compiles it if it is new, which takes a
-    /// process of its own and may take its time. It can be run as long as what is returned is there.
-    pub fn install(&self, bytes: &[u8], granted: &BTreeSet<String>) -> Result<Installed, InstallError> {
-        self.install_as(bytes, granted, None, false)
-    }
-
-    /// The same for one that runs in a process of its own, in the sandbox of the operating system, and of which nothing
-    /// runs in this process. It gets no capability.
+    /// Makes a component ready to run where its profile says, with the capabilities that it asked for. Compiles it if it is
+    /// new, which takes a process of its own and may take its time. `by_functions` is for one that knows nothing of the
+    /// contract: its own functions are called. It can be run as long as what is returned is there.
     ///
     /// # Errors
-    /// As `install`; and for one that asks for a capability, and where programs cannot be run.
-    pub fn install_apart(
+    /// It is none, asks for what there is not, or cannot run there.
+    pub fn install(
         &self,
         bytes: &[u8],
         granted: &BTreeSet<String>,
+        profile: &str,
         by_functions: bool,
     ) -> Result<Installed, InstallError> {
-        if let Some(asked) = granted.first() {
-            return Err(InstallError::Apart(format!(
-                "asks for the capability `{asked}`, and the profile `process` offers none: ask for the profile `in-process`"
-            )));
-        }
-        if !self.machine.can_work() {
-            return Err(InstallError::Apart(
-                "asks for the profile `process`, for which this program has to be able to run programs: the feature `process`, Linux, and a helper".into(),
-            ));
-        }
+        let binary = component::binary(bytes)?;
         let functions = match by_functions {
-            true => Some(values::functions_of(&component::binary(bytes)?).map_err(InstallError::Invalid)?.usable),
+            true => Some(values::functions_of(&binary).map_err(InstallError::Invalid)?.usable),
             false => None,
         };
-        self.install_as(bytes, granted, functions, true)
-    }
-
-    /// The same for a component that knows nothing of the contract: its own functions are called.
-    pub fn install_functions(
-        &self,
-        bytes: &[u8],
-        granted: &BTreeSet<String>,
-    ) -> Result<(Installed, Functions), InstallError> {
-        let functions = values::functions_of(&component::binary(bytes)?).map_err(InstallError::Invalid)?;
-        let installed = self.install_as(bytes, granted, Some(functions.usable.clone()), false)?;
-        Ok((installed, functions))
+        let place = self.place(profile, &binary, granted)?.map(|place| (profile, place));
+        self.install_as(bytes, granted, functions, place)
     }
 
     fn install_as(
@@ -70,7 +47,7 @@ impl Sandbox {
         bytes: &[u8],
         granted: &BTreeSet<String>,
         functions: Option<Vec<Function>>,
-        apart: bool,
+        place: Option<(&str, Place)>,
     ) -> Result<Installed, InstallError> {
         let digest = Digest::of(bytes);
         let known: Vec<&str> = capability::ALL.iter().copied().chain(self.embedder.names()).collect();
@@ -95,24 +72,27 @@ impl Sandbox {
         capability::link(&mut linker, granted).map_err(invalid)?;
         self.embedder.link(&mut linker, granted).map_err(invalid)?;
         let pre = linker.instantiate_pre(&component).map_err(invalid)?;
-        let kind = match (&functions, apart) {
-            (None, false) => "",
-            (Some(_), false) => "functions",
-            (None, true) => "process",
-            (Some(_), true) => "functions, process",
+        let by_functions = functions.is_some();
+        let kind = match (by_functions, &place) {
+            (false, None) => String::new(),
+            (true, None) => "functions".to_owned(),
+            (false, Some((profile, _))) => (*profile).to_owned(),
+            (true, Some((profile, _))) => format!("functions, {profile}"),
         };
-        let worker = match apart {
-            true => {
+        let worker = match place {
+            Some((_, place)) => {
                 let code = component.serialize().map_err(invalid)?;
-                Some(Worker::new(code, functions.as_ref().map(|_| binary.to_vec()).unwrap_or_default()))
+                let is_read = by_functions || matches!(place, Place::Elsewhere(_));
+                let component = if is_read { binary.to_vec() } else { Vec::new() };
+                Some(Worker { code, component, by_functions, capabilities: granted.clone(), place })
             }
-            false => None,
+            None => None,
         };
         let entry = match functions {
             Some(functions) => Entry::Functions(pre, functions),
             None => {
                 let pre = EveryPre::new(pre).map_err(invalid)?;
-                if !apart {
+                if worker.is_none() {
                     self.check_types(&pre)?;
                 }
                 Entry::Contract(pre)

@@ -17,6 +17,7 @@ pub mod install;
 pub mod limits;
 mod loading;
 mod output;
+mod place;
 mod rerun;
 mod retry;
 mod session;
@@ -26,12 +27,13 @@ mod worker;
 
 use crate::adapter::health::Attempt;
 use crate::adapter::{Adapter, Other};
-use crate::call::{Call, Caller, Digest, Fixed, Parent, Progress};
+use crate::call::{Call, Caller, Digest, Fixed, Parent};
 use crate::cancel::Cancel;
 use crate::config::{Ceiling, Config};
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
 use crate::permission::Grant;
+use crate::profile::Profile;
 use crate::registry::Tool;
 use crate::registry::manifest::LimitsManifest;
 use crate::registry::running::{Backend, Retry};
@@ -59,6 +61,7 @@ use capability::outbound::{self, Outbound};
 use capability::own::Own;
 pub use capability::process::Layer;
 use capability::process::{Machine, Programs};
+pub(crate) use capability::progress::Listener;
 use capability::wasi::Wasi;
 use compile::Compiler;
 pub use engine::settings;
@@ -66,13 +69,14 @@ use entry::Entry;
 pub use helper::{helper_main, is_helper, is_in_sandbox};
 use install::Cache;
 use limits::{Limits, Meter};
+pub(crate) use place::reaches_across;
 pub use rerun::Rerun;
 use retry::{Failed, Times};
 use slots::Slots;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, RwLock, Weak};
 use std::time::{Duration, Instant};
-use worker::Worker;
+pub(crate) use worker::{Answer, Ask, Ended, Order, WORK, Worker, drive};
 
 /// Most calls that run at the same time; each slot takes address space.
 const MOST_SLOTS: u32 = 1000;
@@ -92,6 +96,8 @@ pub struct Sandbox {
     browsers: Arc<Browsers>,
     own: Arc<Own>,
     embedder: Embedder,
+    /// Where components run that are not to run in this process and not in its sandbox.
+    profiles: BTreeMap<String, Arc<dyn Profile>>,
     ceiling: Ceiling,
     /// From which the seeds of calls follow.
     seeds: [u8; 32],
@@ -128,7 +134,9 @@ pub(crate) struct State {
     invokes: Invokes,
     tape: Tape,
     log: Log,
-    progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+    progress: Option<Listener>,
+    /// How far the component said that it is, and of how much.
+    reported: (u64, Option<u64>),
     cancel: Option<Cancel>,
 }
 
@@ -172,7 +180,7 @@ pub struct Run<'a> {
     /// What the agent says it is working on.
     pub task: Option<&'a str>,
     /// Where progress goes.
-    pub progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+    pub(crate) progress: Option<Listener>,
     /// The clock and the randomness, for a test or a replay.
     pub fixed: Option<&'a Fixed>,
     /// The call within which it is made.
@@ -330,6 +338,7 @@ impl Sandbox {
             browsers,
             own,
             embedder: Embedder::of(&config.authorities)?,
+            profiles: place::profiles(&config.profiles)?,
             ceiling,
             seeds: fixed::fresh_seed().map_err(|error| format!("the system has no random numbers: {error}"))?,
             recorded: config.result.recorded().saturating_mul(2),

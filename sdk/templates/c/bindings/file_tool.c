@@ -45,6 +45,9 @@ extern void __wasm_import_hermes_tool_log_write(int32_t, uint8_t *, size_t);
 __attribute__((__import_module__("hermes:tool/progress@0.1.0"), __import_name__("report")))
 extern void __wasm_import_hermes_tool_progress_report(int64_t, int32_t, int64_t, int32_t, uint8_t *, size_t);
 
+__attribute__((__import_module__("hermes:tool/progress@0.1.0"), __import_name__("partial")))
+extern void __wasm_import_hermes_tool_progress_partial(uint8_t *, size_t);
+
 __attribute__((__import_module__("hermes:tool/progress@0.1.0"), __import_name__("cancelled")))
 extern int32_t __wasm_import_hermes_tool_progress_cancelled(void);
 
@@ -1124,6 +1127,10 @@ void hermes_tool_progress_report(hermes_tool_progress_progress_update_t *update)
     option6 = 0;
   }
   __wasm_import_hermes_tool_progress_report((int64_t) ((*update).done), option, option1, option4, option5, option6);
+}
+
+void hermes_tool_progress_partial(file_tool_string_t *text) {
+  __wasm_import_hermes_tool_progress_partial((uint8_t *) (*text).ptr, (*text).len);
 }
 
 bool hermes_tool_progress_cancelled(void) {

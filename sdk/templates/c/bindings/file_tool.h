@@ -437,6 +437,10 @@ extern void hermes_tool_log_write(hermes_tool_log_level_t level, file_tool_strin
 // Imported Functions from `hermes:tool/progress@0.1.0`
 // Reports progress; a runtime may drop updates that come too fast.
 extern void hermes_tool_progress_report(hermes_tool_progress_progress_update_t *update);
+// Hands over a part of the answer, as text, that is there already. Whoever waits gets the parts in their order while the
+// call goes on; one that does not take them misses some. They are a look ahead and no answer: what `execute` returns has
+// everything, and is all that counts. All parts together are no larger than an output may be.
+extern void hermes_tool_progress_partial(file_tool_string_t *text);
 // Whether nobody waits for the answer any more. A tool whose manifest gives it time to clean up (`grace_ms`) looks now
 // and then, puts away what it has begun and returns; what it returns goes nowhere, and when the time is over it is
 // ended. A tool without that time is ended at once and never sees `true`.

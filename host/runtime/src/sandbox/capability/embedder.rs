@@ -9,7 +9,7 @@ use std::sync::Arc;
 use wasmtime::component::{Linker, Val};
 
 /// What a crossing is called on the tape.
-const CROSSING: &str = "embedder.call";
+pub(crate) const CROSSING: &str = "embedder.call";
 
 /// The embedding program's capabilities by name. Lifetime: the runtime.
 #[derive(Default)]
@@ -49,6 +49,33 @@ impl Embedder {
     /// The names of the capabilities.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
+    }
+
+    /// The names and interfaces of those that were granted.
+    pub(crate) fn texts(&self, granted: &BTreeSet<String>) -> Vec<(String, String)> {
+        let granted = self.by_name.iter().filter(|(name, _)| granted.contains(*name));
+        granted.map(|(name, interface)| (name.clone(), interface.authority.wit.to_string())).collect()
+    }
+
+    /// What a function of those that were granted answers, by its path, with its arguments and its answer in JSON.
+    ///
+    /// # Errors
+    /// There is no such function among them.
+    pub(crate) async fn answer(
+        &self,
+        granted: &BTreeSet<String>,
+        path: &str,
+        args: &str,
+        writable: bool,
+    ) -> wasmtime::Result<String> {
+        let own = self.by_name.iter().filter(|(name, _)| granted.contains(*name)).map(|(_, own)| own);
+        let mut answers = own.filter_map(|interface| {
+            let function = interface.functions.iter().find(|function| function.path() == path)?;
+            interface.authority.answers.get(&function.name)
+        });
+        let answers = answers.next().ok_or_else(|| wasmtime::Error::msg(format!("nobody answers `{path}`")))?;
+        let answered = answers(Asked { args: serde_json::from_str(args)?, writable }).await;
+        Ok(serde_json::to_string(&answered)?)
     }
 
     /// Links those that were granted.

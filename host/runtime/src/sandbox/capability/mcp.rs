@@ -17,11 +17,10 @@ use super::Offer;
 use super::invoke::back::{CallBacks, META, OnBehalf, Pass};
 use super::outbound::Credentials;
 use super::process::Machine;
-use crate::call::Progress;
 use crate::config::Config;
 use crate::registry::running::Backend;
 use crate::sandbox::bindings::hermes::tool::mcp::{Binding, Failure, Host, Operation, Reason};
-use crate::sandbox::{Run, State};
+use crate::sandbox::{Listener, Run, State};
 use connection::{Told, Way};
 use endpoint::{Bound, Routes};
 use process::Starter;
@@ -31,7 +30,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc::Sender;
 use view::Private;
 pub use view::servers_seen;
 
@@ -268,7 +266,7 @@ fn not_bound(message: String) -> Failure {
 }
 
 impl Reached {
-    async fn request(&self, parameters: &str, progress: Option<Sender<Progress>>) -> Result<String, Failure> {
+    async fn request(&self, parameters: &str, progress: Option<Listener>) -> Result<String, Failure> {
         let bound = self.bound.as_ref().map_err(Clone::clone)?;
         let (remote, runtime) = self.servers.remote(&bound.server)?;
         let params = serde_json::from_str::<Value>(parameters).map_err(|error| Failure {

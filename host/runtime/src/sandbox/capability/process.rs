@@ -28,7 +28,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use wasmtime::component::Resource;
-pub(crate) use work::Work;
 
 /// Most bytes of one stream's head and of its tail.
 const KEPT: u32 = 4 << 20;

@@ -19,9 +19,13 @@ impl HasData for ByTape {
 }
 
 impl Taped<'_> {
-    /// Whether nothing real is behind what is answered.
-    fn plays(&self) -> bool {
-        matches!(self.0.tape, Tape::Playing(_))
+    /// What is let go of, if it is not here: nothing while a recording is played, and told where it is asked for.
+    fn let_go(&mut self, name: &'static str, handle: u32) -> Option<wasmtime::Result<()>> {
+        match self.0.tape {
+            Tape::Off | Tape::Recording(_) => None,
+            Tape::Playing(_) => Some(Ok(())),
+            Tape::Asking(_) => Some(self.0.tape.next::<()>(name, &handle).map(|_| ())),
+        }
     }
 }
 
@@ -144,7 +148,8 @@ impl files::HostReader for Taped<'_> {
     }
 
     fn drop(&mut self, reader: Resource<Reader>) -> wasmtime::Result<()> {
-        if self.plays() { Ok(()) } else { files::HostReader::drop(self.0, reader) }
+        let elsewhere = self.let_go("files.reader.drop", reader.rep());
+        elsewhere.unwrap_or_else(|| files::HostReader::drop(self.0, reader))
     }
 }
 
@@ -178,7 +183,10 @@ impl process::HostChild for Taped<'_> {
     }
 
     async fn drop(&mut self, child: Resource<Child>) -> wasmtime::Result<()> {
-        if self.plays() { Ok(()) } else { process::HostChild::drop(self.0, child).await }
+        match self.let_go("process.child.drop", child.rep()) {
+            Some(elsewhere) => elsewhere,
+            None => process::HostChild::drop(self.0, child).await,
+        }
     }
 }
 

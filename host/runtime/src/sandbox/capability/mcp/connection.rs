@@ -5,8 +5,8 @@ use super::listeners::Listeners;
 use super::process::Said;
 use super::process::Starter;
 use super::{http, process, stdio};
-use crate::call::Progress;
 use crate::document::excerpt;
+use crate::sandbox::Listener;
 use crate::sandbox::bindings::hermes::tool::mcp::{Failure, Reason};
 use crate::sandbox::capability::outbound::Credentials;
 use crate::servers::{Era, Server};
@@ -24,7 +24,6 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc::Sender;
 
 /// How long a server may take to say what it speaks. Some are fetched when they are started.
 const GREETING: Duration = Duration::from_secs(30);
@@ -209,7 +208,7 @@ impl Connection {
         method: &str,
         params: Value,
         until: Instant,
-        progress: Option<Sender<Progress>>,
+        progress: Option<Listener>,
     ) -> Result<String, Failure> {
         let invalid = |error: serde_json::Error| self.failure(Reason::ProtocolError, false, error.to_string());
         let message = json!({ "method": method, "params": params });

@@ -3,11 +3,11 @@
 
 use crate::call::Progress;
 use crate::document::excerpt;
+use crate::sandbox::Listener;
 use crate::sandbox::capability::invoke::back::without_tokens;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tokio::sync::mpsc::Sender;
 
 /// Longest message of a progress report, in bytes.
 const MESSAGE: usize = 500;
@@ -20,16 +20,16 @@ pub(super) struct Listeners(Mutex<Told>);
 
 #[derive(Default)]
 struct Told {
-    by_token: HashMap<ProgressToken, Sender<Progress>>,
+    by_token: HashMap<ProgressToken, Listener>,
     early: VecDeque<(ProgressToken, Progress)>,
 }
 
 impl Listeners {
     /// Somebody listens from now on, and hears what came before.
-    pub(super) fn add(&self, token: &ProgressToken, listener: Sender<Progress>) {
+    pub(super) fn add(&self, token: &ProgressToken, listener: Listener) {
         let mut told = self.lock();
         for (_, update) in told.early.iter().filter(|(early, _)| early == token) {
-            let _ = listener.try_send(update.clone());
+            listener.update(update.clone());
         }
         told.early.retain(|(early, _)| early != token);
         told.by_token.insert(token.clone(), listener);
@@ -46,10 +46,10 @@ impl Listeners {
     pub(super) fn pass_on(&self, progress: ProgressNotificationParam) {
         let whole = |number: f64| if number.is_finite() { number.max(0.0) as u64 } else { 0 };
         let message = progress.message.map(|message| excerpt(&without_tokens(&message), MESSAGE));
-        let update = Progress { done: whole(progress.progress), total: progress.total.map(whole), message };
+        let update = Progress { done: whole(progress.progress), total: progress.total.map(whole), message, part: None };
         let mut told = self.lock();
         match told.by_token.get(&progress.progress_token) {
-            Some(listener) => drop(listener.try_send(update)),
+            Some(listener) => listener.update(update),
             None => {
                 told.early.push_back((progress.progress_token, update));
                 let over = told.early.len().saturating_sub(EARLY);
@@ -80,7 +80,8 @@ mod tests {
         }
         listeners.pass_on(report(2, 7.0));
         let (sender, mut receiver) = tokio::sync::mpsc::channel(100);
-        listeners.add(&ProgressToken(NumberOrString::Number(2)), sender);
+        let listener = Listener::new(sender, std::sync::Arc::new(|_: &str| None));
+        listeners.add(&ProgressToken(NumberOrString::Number(2)), listener);
         listeners.pass_on(report(2, 8.0));
         assert_eq!([receiver.try_recv().unwrap().done, receiver.try_recv().unwrap().done], [7, 8]);
         assert!(receiver.try_recv().is_err());

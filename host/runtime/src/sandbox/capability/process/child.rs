@@ -92,6 +92,27 @@ pub(crate) async fn start_talking(helper: &Path, plan: &Plan, deadline: Instant)
     Ok(Talking { launcher, input, output, err })
 }
 
+/// A part of the runtime that runs in there and speaks with it over one socket, its standard output.
+pub(crate) struct Spoken {
+    pub(crate) launcher: Launcher,
+    pub(crate) channel: UnixStream,
+    /// What it says to people.
+    pub(crate) err: Stream,
+}
+
+/// Starts one. Dropping the future ends what was started.
+pub(crate) async fn start_spoken(helper: &Path, plan: &Plan, deadline: Instant) -> Result<Spoken, Failed> {
+    /// Bytes of what it says to people that are handed over.
+    const KEPT: usize = 4 << 10;
+    let broken = |error: std::io::Error| Failed::layer("launcher", error);
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(broken)?;
+    let (mut launcher, err) = Launcher::spawn(helper, theirs.into()).map_err(broken)?;
+    launcher.greet(plan, &[], deadline).await?;
+    ours.set_nonblocking(true).map_err(broken)?;
+    let channel = UnixStream::from_std(ours).map_err(broken)?;
+    Ok(Spoken { launcher, channel, err: Stream::new(err, KEPT, 0) })
+}
+
 /// A program that stays and speaks with the runtime.
 #[cfg(feature = "browser")]
 pub(crate) struct Resident {

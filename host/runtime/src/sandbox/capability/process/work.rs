@@ -2,14 +2,16 @@
 //! itself and the system's libraries, no directory of the user's and no network, and speaks over its pipes.
 
 use super::Machine;
-use super::child::{self, Launcher, Started};
+use super::child::{self, Launcher, Spoken};
 use super::output::Stream;
 use super::plan::{Failed, Plan, ProcessLimits};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio::net::UnixStream;
+use tokio::net::unix::{ReadHalf, WriteHalf};
 
-/// Most bytes that are taken from it, and of what it says to people.
-const SAID: usize = 256 << 20;
+/// Most bytes that are taken of what it says to people, and how long that is waited for once it has ended.
 const TOLD: usize = 4 << 10;
+const LAST_WORDS: Duration = Duration::from_millis(200);
 /// Its files for itself, in bytes: there is nothing that it writes.
 const FILES: u64 = 1 << 20;
 /// Processes and threads: its own.
@@ -19,9 +21,8 @@ const PROCESSES: u64 = 64;
 pub(crate) struct Work {
     /// It ends the tree when it is dropped.
     _launcher: Launcher,
-    out: Stream,
+    channel: UnixStream,
     err: Stream,
-    told: Vec<u8>,
 }
 
 impl Machine {
@@ -30,21 +31,22 @@ impl Machine {
         cfg!(all(feature = "process", target_os = "linux")) && self.helper.is_some()
     }
 
-    /// Starts it with a word that says what it is, and with what it reads; `memory` is what it may use, in bytes.
+    /// Starts it with words that say what it is; `memory` is what it may use, in bytes. It speaks over its standard output,
+    /// which is a socket.
     ///
     /// Dropping the future ends what was started.
     ///
     /// # Errors
     /// A part of the sandbox is not there, or the program does not start.
-    pub(crate) async fn work(&self, word: &str, input: &[u8], memory: u64, deadline: Instant) -> Result<Work, Failed> {
+    pub(crate) async fn work(&self, words: &[&str], memory: u64, deadline: Instant) -> Result<Work, Failed> {
         let helper = self.helper.as_ref().filter(|_| self.can_work());
         let helper = helper.ok_or_else(|| Failed::layer("launcher", "no program of ours can be it"))?;
         let plan = Plan {
             program: helper.to_string_lossy().into_owned(),
-            args: vec![word.to_owned()],
+            args: words.iter().map(|word| (*word).to_owned()).collect(),
             environment: self.environment(Vec::new()),
             directory: "/".into(),
-            input: input.len(),
+            input: 0,
             grants: Vec::new(),
             hidden: Vec::new(),
             fixed: Vec::new(),
@@ -55,32 +57,26 @@ impl Machine {
             talks: false,
             limits: ProcessLimits { processes: PROCESSES, file: FILES, memory, temporary: FILES },
         };
-        let Started { launcher, out, err, .. } = child::start(helper, &plan, input, (SAID, 0), deadline).await?;
-        Ok(Work { _launcher: launcher, out, err, told: Vec::new() })
+        let Spoken { launcher, channel, err } = child::start_spoken(helper, &plan, deadline).await?;
+        Ok(Work { _launcher: launcher, channel, err })
     }
 }
 
 impl Work {
-    /// What it says next; nothing when it has ended. Dropping the future loses nothing.
-    pub(crate) async fn next(&mut self) -> Option<Vec<u8>> {
-        while !self.out.is_over() {
-            tokio::select! {
-                said = self.out.read() => {
-                    if said.is_some() {
-                        return said;
-                    }
-                }
-                told = self.err.read(), if !self.err.is_over() => {
-                    let room = TOLD.saturating_sub(self.told.len());
-                    self.told.extend(told.unwrap_or_default().into_iter().take(room));
-                }
-            }
-        }
-        None
+    /// What it says, and what is said to it.
+    pub(crate) fn channel(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
+        self.channel.split()
     }
 
-    /// What it told people before it ended.
-    pub(crate) fn told(&self) -> String {
-        String::from_utf8_lossy(&self.told).into_owned()
+    /// What it told people before it ended. One that has not ended is not waited for long.
+    pub(crate) async fn told(&mut self) -> String {
+        let mut told = Vec::new();
+        let all = async {
+            while !self.err.is_over() && told.len() < TOLD {
+                told.extend(self.err.read().await.unwrap_or_default());
+            }
+        };
+        let _ = tokio::time::timeout(LAST_WORDS, all).await;
+        String::from_utf8_lossy(&told).into_owned()
     }
 }
