@@ -43,8 +43,11 @@ fn a_person_sees_the_whole_call_and_says_yes() {
         assert!(ended.out.contains(word), "nothing of `{word}` in\n{}", ended.out);
     }
     assert_eq!(user.house().read("n.txt"), "hello\nyou");
-    let list = user.run(&["audit", "list"]).exits(0).json();
+    // What the person said is an event of its own, before the call's record.
+    let list = user.run(&["audit", "list", "-n", "1"]).exits(0).json();
     assert!(list[0]["record"]["approver"].as_str().unwrap().starts_with("terminal of user"), "{list:#}");
+    let all = user.run(&["audit", "list", "--output", "text"]).exits(0).out;
+    assert!(all.contains("[EVENT] permission.decision by="), "{all}");
 }
 
 #[test]
@@ -66,7 +69,7 @@ fn leaving_a_question_exits_with_130_and_runs_nothing() {
     let user = plain(User::new());
     user.at_terminal(&WRITE, &[("Run it once? [y/N]", "\u{3}")]).exits(130);
     assert!(user.workspace().is_empty());
-    let list = user.run(&["audit", "list"]).exits(0).json();
+    let list = user.run(&["audit", "list", "-n", "1"]).exits(0).json();
     assert_eq!(list[0]["record"]["error"]["kind"], "cancelled", "{list:#}");
 }
 

@@ -22,6 +22,15 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
+    // For a profiler: calls with an effect again and again, by so many callers.
+    if let Some(callers) = std::env::args().skip_while(|argument| argument != "repeat").nth(1) {
+        let callers = callers.parse().unwrap();
+        let house = tempfile::tempdir().unwrap();
+        let runtime = start(house.path(), "write");
+        let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        println!("{:.0} calls/s", threads.block_on(rate(&runtime, callers, 100_000)));
+        return;
+    }
     println!("| row | ours (p50) | reference (p50) | ratio | target |\n| --- | --- | --- | --- | --- |");
     truncating();
     masking();

@@ -240,7 +240,7 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
         }
         let repeatable = !grant.writable() || tool.effect.idempotent;
         let failed = Failed { error, attempts: number, repeatable, sent };
-        let pause = retry::next(tool.retry.as_ref(), &failed, chance());
+        let pause = retry::next(tool.retry.as_ref(), &failed, retry::chance());
         // A backend that got nothing is no reason to wait while there is another one.
         let other = !sent && retry::is_out_of_reach(error.kind) && !run.others.is_empty();
         let other = other.then(|| run.others.remove(0));
@@ -272,13 +272,6 @@ fn bound(times: &Times, retry: Option<&Retry>, number: u32, end: Instant) -> Bou
         true => Bound { at, kind: Kind::AttemptTimeout, time: times.attempt },
         false => Bound { at: at.min(end), kind: Kind::Timeout, time: times.call },
     }
-}
-
-/// A number between 0 and 1 that nobody foresees.
-fn chance() -> f64 {
-    use std::hash::{BuildHasher, Hasher};
-    let number = std::collections::hash_map::RandomState::new().build_hasher().finish();
-    number as f64 / u64::MAX as f64
 }
 
 impl Execution {

@@ -80,6 +80,13 @@ impl Times {
     }
 }
 
+/// A number between 0 and 1 that nobody foresees.
+pub(super) fn chance() -> f64 {
+    use std::hash::{BuildHasher, Hasher};
+    let number = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    number as f64 / u64::MAX as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,6 @@ mod serve;
 mod tried;
 mod wire;
 
-use super::capability::progress::Masking;
 use super::describe::Description;
 use super::limits::Limits;
 use super::{Listener, Output, Sandbox, State, wit};
@@ -192,11 +191,6 @@ impl Worker {
             driven => driven,
         }
     }
-}
-
-/// For a process in which nobody waits: what is told there is masked where it arrives.
-fn unmasked() -> Masking {
-    Arc::new(|_: &str| None)
 }
 
 fn broke(insides: String) -> Error {

@@ -3,7 +3,7 @@
 //! its pipes.
 
 use super::wire::{self, ANSWERED, CANCELLED, REFUSED, SAID};
-use super::{Answer, Ask, Ended, SOCKET, Said, Task, unmasked};
+use super::{Answer, Ask, Ended, SOCKET, Said, Task};
 use crate::authority::Authority;
 use crate::call::Progress;
 use crate::cancel::Cancel;
@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::envelope::Usage;
 use crate::sandbox::attempt::{self, Surroundings};
 use crate::sandbox::bindings::EveryPre;
+use crate::sandbox::capability::progress::Unmasked;
 use crate::sandbox::entry::Entry;
 use crate::sandbox::fixed::{Clock, FixedClock, Shown};
 use crate::sandbox::{Listener, Sandbox, capability, failure, install, output, values};
@@ -156,7 +157,7 @@ async fn work(
     let started = Instant::now();
     let shown = fixed.map_or(Shown::Real(started), |fixed| Shown::Fixed(FixedClock::new(&fixed)));
     let clock = Clock { shown, times: Times::default() };
-    let (progress, tape) = (Some(Listener::new(sender, unmasked())), asking(mouth.clone(), answers));
+    let (progress, tape) = (Some(Listener::new(sender, Arc::new(Unmasked))), asking(mouth.clone(), answers));
     let surroundings = Surroundings { progress, cancel: Some(cancel), clock, seed, tape };
     let _tick = sandbox.ticking.hold();
     let mut store =

@@ -80,7 +80,7 @@ mod tests {
         }
         listeners.pass_on(report(2, 7.0));
         let (sender, mut receiver) = tokio::sync::mpsc::channel(100);
-        let listener = Listener::new(sender, std::sync::Arc::new(|_: &str| None));
+        let listener = Listener::new(sender, std::sync::Arc::new(crate::sandbox::capability::progress::Unmasked));
         listeners.add(&ProgressToken(NumberOrString::Number(2)), listener);
         listeners.pass_on(report(2, 8.0));
         assert_eq!([receiver.try_recv().unwrap().done, receiver.try_recv().unwrap().done], [7, 8]);
