@@ -47,6 +47,8 @@ fn nothing_is_decided_without_a_person_at_a_terminal() {
         &["approvals", "watch"],
         &["approvals", "forget", &id],
         &["approvals", "resume", "local:0"],
+        &["token", "add", "x"],
+        &["token", "add", "x", "--operator"],
     ] {
         user.run(args).exits(6);
         user.run_with(args, "y\ny\n").exits(6);

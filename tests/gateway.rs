@@ -6,6 +6,7 @@ mod channels;
 mod client;
 mod hostile;
 mod http;
+mod offered;
 mod page;
 pub(crate) mod peer;
 mod sessions;

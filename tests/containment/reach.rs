@@ -37,8 +37,11 @@ fn nothing_that_grants_is_reached_from_a_program() {
              except OSError: code = subprocess.run(argv, stderr=sys.stdout).returncode\n\
              sys.exit(code)\n",
         );
+        house.write("mcp.json", "{\"mcpServers\":{\"x\":{\"command\":\"/bin/sh\"}}}");
         for line in [
             format!("approvals approve {id}"),
+            "approvals watch".to_owned(),
+            "servers import mcp.json".to_owned(),
             "trust".to_owned(),
             "tools accept".to_owned(),
             "token add x --operator".to_owned(),

@@ -13,7 +13,9 @@ fn each_client_gets_an_entry_that_names_the_workspace_and_keeps_what_it_had() {
     let user = peer::builder();
     std::fs::create_dir(user.path("home/.cursor")).unwrap();
     std::fs::write(user.path("home/.cursor/mcp.json"), "{\n  // mine\n  \"mcpServers\": {}\n}\n").unwrap();
-    for client in ["claude-code", "cursor", "codex"] {
+    std::fs::create_dir(user.path("home/.gemini")).unwrap();
+    std::fs::write(user.path("home/.gemini/settings.json"), "{\n  \"theme\": \"Dark\" // mine\n}\n").unwrap();
+    for client in ["claude-code", "cursor", "codex", "vscode", "windsurf", "gemini"] {
         let output = user.command(&["client", "add", client, "--role", "Builder"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
@@ -25,6 +27,17 @@ fn each_client_gets_an_entry_that_names_the_workspace_and_keeps_what_it_had() {
     let cursor = text(&user, "home/.cursor/mcp.json");
     assert!(cursor.contains("// mine") && cursor.contains(workspace), "{cursor}");
     assert!(text(&user, "home/.codex/config.toml").contains("[mcp_servers.hermes]"));
+    let entry = |file: &str, key: &str| {
+        let text = text(&user, file).replace(" // mine", "");
+        serde_json::from_str::<Value>(&text).unwrap()[key]["hermes"].clone()
+    };
+    let code = entry("config/Code/User/mcp.json", "servers");
+    assert_eq!((&code["type"], &code["args"][2]), (&"stdio".into(), &workspace.into()), "{code}");
+    for file in ["home/.codeium/windsurf/mcp_config.json", "home/.gemini/settings.json"] {
+        let entry = entry(file, "mcpServers");
+        assert!(entry["type"].is_null() && entry["args"][2] == workspace, "{file}: {entry}");
+    }
+    assert!(text(&user, "home/.gemini/settings.json").contains("// mine"));
     let backups = std::fs::read_dir(user.path("home/.cursor"))
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".bak"));

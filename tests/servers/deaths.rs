@@ -152,7 +152,7 @@ fn messages_without_end_hit_a_limit_and_not_the_memory() {
 }
 
 /// The most memory that this process has had, in MiB.
-fn peak_mb() -> u64 {
+pub(super) fn peak_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() / 1024

@@ -95,6 +95,25 @@ fn what_the_runtime_lives_on_is_covered_in_what_is_listed() {
 }
 
 #[test]
+fn what_git_would_run_is_kept_from_servers_that_may_write() {
+    let peers = Peers::start_with_faults(&[("peer", "", "")], |config| {
+        let repository = config.state_dir.parent().unwrap().join("outside/repository");
+        std::fs::create_dir_all(repository.join(".git/hooks")).unwrap();
+        std::fs::create_dir(repository.join(".git/objects")).unwrap();
+        std::fs::write(repository.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        std::fs::write(repository.join(".git/config"), "[core]\n").unwrap();
+        config.mcp.servers.get_mut("peer").unwrap().sandbox.write.push(repository);
+    });
+    block_on(async {
+        let place = |name: &str| peers.house.path("outside/repository").join(name).display().to_string();
+        let tried = [".git/config", ".git/hooks/pre-commit", "file"].map(|name| ("write", place(name)));
+        let answers = reach(&peers, "peer", &tried).await;
+        assert_eq!(answers.iter().map(is_refused).collect::<Vec<_>>(), [true, true, false], "{answers:#?}");
+    });
+    assert!(!peers.house.path("outside/repository/.git/hooks/pre-commit").exists());
+}
+
+#[test]
 fn without_its_sandbox_a_server_has_what_the_user_has() {
     let peers = Peers::start_with_faults(&[("free", "", "")], |config| {
         let sandbox = &mut config.mcp.servers.get_mut("free").unwrap().sandbox;

@@ -77,6 +77,43 @@ fn a_secret_goes_to_its_own_address_and_to_no_other_and_does_not_come_back() {
 }
 
 #[test]
+fn whatever_a_server_over_http_answers_ends_the_call_and_the_next_one_works() {
+    let far = Far::start();
+    let house = House::with_files();
+    let text = format!(
+        "[mcp.servers.far]\nurl = \"http://127.0.0.1:{}/mcp\"\nroles = [\"Builder\"]\n[ceiling]\ntimeout_ms = 5000\n",
+        far.port
+    );
+    let runtime = Runtime::start(load(&house, &text).unwrap(), &[], None).unwrap();
+    let before = super::deaths::peak_mb();
+    for tool in [
+        "huge",
+        "endless_line",
+        "endless_events",
+        "silent",
+        "garbage",
+        "wrong_id",
+        "failure",
+        "elsewhere",
+        "half",
+        "empty",
+    ] {
+        let envelope = block_on(runtime.call(call(&format!("far_{tool}"), none()))).envelope;
+        let error = envelope.error.unwrap_or_else(|| panic!("{tool} went well: {:#}", envelope.data));
+        assert!(matches!(error.code, 408 | 413 | 502 | 503), "{tool}: {error:#?}");
+        assert!(!error.message.contains("not yours"), "{tool}: {error:#?}");
+        let began = std::time::Instant::now();
+        // After a failure it may be reached again only after a pause.
+        while let Some(error) = block_on(runtime.call(call("far_echo", none()))).envelope.error {
+            assert!(began.elapsed() < std::time::Duration::from_secs(60), "after {tool}: {error:#?}");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+    }
+    let grown = super::deaths::peak_mb().saturating_sub(before);
+    assert!(grown < 400, "{grown} MiB");
+}
+
+#[test]
 fn a_secret_is_no_variable_of_a_program() {
     let house = House::with_files();
     let text = "[mcp.servers.a]\nargv = [\"x\"]\nenv.KEY = { secret = \"api\" }\n";

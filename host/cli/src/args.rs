@@ -270,6 +270,12 @@ pub(crate) enum ClientName {
     Cursor,
     /// `~/.codex/config.toml`
     Codex,
+    /// `mcp.json` of the usual profile
+    Vscode,
+    /// `~/.codeium/windsurf/mcp_config.json`
+    Windsurf,
+    /// `~/.gemini/settings.json`
+    Gemini,
 }
 
 #[derive(Debug, Subcommand)]

@@ -334,7 +334,6 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let server = Implementation::new("hermes-dispatch", env!("CARGO_PKG_VERSION"));
         let mut capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
-        // Servers may come to offer such things later, when the folders of manifests are read again.
         let mut resources = ResourcesCapability::default();
         resources.list_changed = Some(true);
         capabilities.resources = offered::has(self, Offer::Resources).then_some(resources);

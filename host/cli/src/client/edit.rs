@@ -9,6 +9,8 @@ use toml_edit::{Array, DocumentMut, Item, Table, value};
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) name: String,
+    /// What the client wants to be told that it is, in JSON.
+    pub(super) kind: Option<&'static str>,
     pub(super) command: String,
     pub(super) args: Vec<String>,
 }
@@ -45,13 +47,16 @@ pub(super) fn json(text: &str, keys: &[String], entry: &Entry, existing: Existin
 }
 
 fn set(table: &CstObject, entry: &Entry, existing: Existing) -> Result<(), EditError> {
-    let wanted = serde_json::json!({ "type": "stdio", "command": entry.command, "args": entry.args });
+    let mut wanted = serde_json::json!({ "command": entry.command, "args": entry.args });
     let args = entry.args.iter().map(|arg| CstInputValue::String(arg.clone())).collect();
-    let value = CstInputValue::Object(vec![
-        ("type".into(), CstInputValue::String("stdio".into())),
-        ("command".into(), CstInputValue::String(entry.command.clone())),
-        ("args".into(), CstInputValue::Array(args)),
-    ]);
+    let mut members = Vec::new();
+    if let Some(kind) = entry.kind {
+        wanted["type"] = kind.into();
+        members.push(("type".to_owned(), CstInputValue::String(kind.to_owned())));
+    }
+    members.push(("command".to_owned(), CstInputValue::String(entry.command.clone())));
+    members.push(("args".to_owned(), CstInputValue::Array(args)));
+    let value = CstInputValue::Object(members);
     match table.get(&entry.name) {
         None => drop(table.append(&entry.name, value)),
         Some(found) if found.to_serde_value().as_ref() == Some(&wanted) => {}
@@ -98,6 +103,7 @@ mod tests {
     fn entry() -> Entry {
         Entry {
             name: "hermes".into(),
+            kind: Some("stdio"),
             command: "/bin/hermes-dispatch".into(),
             args: vec!["run".into(), "--workspace".into(), "/w \"x\"".into()],
         }

@@ -17,12 +17,15 @@ struct Place {
     /// The keys that lead to the table of servers.
     keys: Vec<String>,
     edit: fn(&str, &[String], &Entry, edit::Existing) -> Result<String, edit::EditError>,
+    /// What an entry says that it is, where the client wants to be told.
+    kind: Option<&'static str>,
 }
 
 pub(crate) fn add(arguments: &Arguments, command: &ClientAddArguments) -> Result<u8, Failure> {
     let workspace = setup::workspace(arguments)?.map_err(Failure::usage)?;
     let place = place(command.client, &workspace)?;
-    let entry = Entry { name: command.name.clone(), command: this_program()?, args: args(arguments, &workspace)? };
+    let (name, args) = (command.name.clone(), args(arguments, &workspace)?);
+    let entry = Entry { name, kind: place.kind, command: this_program()?, args };
     let existing = if command.replace { edit::Existing::Replace } else { edit::Existing::Keep };
     if command.print {
         let text = (place.edit)("", &place.keys, &entry, existing).map_err(|error| wrong(&place.file, &error))?;
@@ -49,19 +52,29 @@ pub(crate) fn add(arguments: &Arguments, command: &ClientAddArguments) -> Result
 fn place(client: ClientName, workspace: &Path) -> Result<Place, Failure> {
     let home = std::env::home_dir().ok_or_else(|| Failure::usage("HOME does not say where the client's files are"))?;
     let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
+    let place = |file: PathBuf, key: &str, kind| Place { file, keys: keys(&[key]), edit: edit::json, kind };
     Ok(match client {
         ClientName::ClaudeCode => Place {
             file: home.join(".claude.json"),
             keys: keys(&["projects", &workspace.to_string_lossy(), "mcpServers"]),
             edit: edit::json,
+            kind: Some("stdio"),
         },
-        ClientName::Cursor => {
-            Place { file: home.join(".cursor/mcp.json"), keys: keys(&["mcpServers"]), edit: edit::json }
-        }
+        ClientName::Cursor => place(home.join(".cursor/mcp.json"), "mcpServers", Some("stdio")),
         ClientName::Codex => {
             let folder = std::env::var_os("CODEX_HOME").map_or_else(|| home.join(".codex"), PathBuf::from);
-            Place { file: folder.join("config.toml"), keys: keys(&["mcp_servers"]), edit: edit::toml }
+            Place { file: folder.join("config.toml"), keys: keys(&["mcp_servers"]), edit: edit::toml, kind: None }
         }
+        ClientName::Vscode => {
+            let settings = std::env::var_os("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
+            let folder = match cfg!(target_os = "macos") {
+                true => home.join("Library/Application Support"),
+                false => settings,
+            };
+            place(folder.join("Code/User/mcp.json"), "servers", Some("stdio"))
+        }
+        ClientName::Windsurf => place(home.join(".codeium/windsurf/mcp_config.json"), "mcpServers", None),
+        ClientName::Gemini => place(home.join(".gemini/settings.json"), "mcpServers", None),
     })
 }
 
