@@ -1,6 +1,8 @@
 //! Does a component of the profile `process` run in a process of its own, in the sandbox of the operating system, with the
 //! limits of every other one, and is nothing of it left?
 
+mod lies;
+
 use crate::support::guest::Guest;
 use crate::support::house::{House, call, component, project};
 use crate::support::{block_on, records};

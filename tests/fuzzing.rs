@@ -160,6 +160,7 @@ fn every_planted_fault_is_found_made_small_and_seen_again() {
             panic!("`{}` was not found in {} calls", fault.tool, report.calls)
         };
         assert_eq!(finding.oracle, fault.oracle, "{finding}");
+        eprintln!("{}", row(&report, finding));
         // What may be left is what the fault is about.
         let length = finding.args.to_string().len();
         let most = if matches!(fault.oracle, Oracle::Fuel | Oracle::Stack) { 100_100 } else { 100 };
@@ -171,6 +172,14 @@ fn every_planted_fault_is_found_made_small_and_seen_again() {
         let harmless = Finding { args: harmless(&plugin), ..finding.clone() };
         assert!(fault.oracle == Oracle::Nondeterminism || replay(&plugin, &harmless).unwrap().is_none(), "{harmless}");
     }
+}
+
+/// A row of the guide's table.
+fn row(report: &Report, finding: &Finding) -> String {
+    let input = finding.args.to_string();
+    let input: String = if input.len() > 80 { format!("{} bytes", input.len()) } else { format!("`{input}`") };
+    let seconds = report.after[0].as_secs_f64();
+    format!("| `{}` | {} | {} | {seconds:.1} s | {input} |", finding.tool, finding.oracle.name(), report.calls)
 }
 
 /// Arguments that meet none of the faults.
@@ -196,6 +205,7 @@ fn a_fault_behind_four_bytes_is_found_by_a_look_at_what_was_reached_and_not_with
         let [finding] = guided.findings.as_slice() else {
             panic!("`{}` was not found in {} calls: {:?}", fault.tool, guided.calls, guided.coverage)
         };
+        eprintln!("{}", row(&guided, finding));
         assert_eq!((finding.oracle, &guided.unguided), (Oracle::Trap, &None), "{finding}");
         let coverage = guided.coverage.unwrap();
         assert!(coverage.kept > 3 && coverage.reached() > 100, "{coverage:?}");

@@ -270,7 +270,7 @@ def template(house, language):
     out, _ = house.run(COMMAND, "plugin", "test", name)
     assert "1 of 1 cases hold" in out, out
     out, _ = house.run(COMMAND, "plugin", "inspect", name, "--output", "json")
-    made_by = json.loads(out)["producers"]["processed-by"]
+    made_by = json.loads(out)["contents"]["producers"]["processed-by"]
     assert any(tool.startswith(MADE_BY[language]) for tool in made_by), made_by
     house.run(COMMAND, "plugin", "fuzz", name, "--time", "5s")
     size = (house.work / name / "component.wasm").stat().st_size

@@ -42,8 +42,10 @@ pub(crate) fn run(folder: &Path, language: &str, role: &str) -> Result<u8, Failu
     output::line(&format!(
         "made {0}\n\n  cd {0}\n  hermes-dispatch plugin test      # builds it, runs its tests and the cases in tests/\n  \
          hermes-dispatch plugin fuzz .    # looks for inputs that break it\n  \
-         hermes-dispatch plugin install . # checks it and puts it where your configuration finds it",
-        folder.display()
+         hermes-dispatch plugin install . # checks it and puts it where your configuration finds it\n  \
+         hermes-dispatch call {1}_count path=README.md   # calls its tool, once it is installed",
+        folder.display(),
+        name.replace('-', "_")
     ));
     Ok(0)
 }

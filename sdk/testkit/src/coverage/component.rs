@@ -3,7 +3,7 @@
 
 use super::module::{self, COUNTERS};
 use super::tell::tell;
-use super::{Constants, Counted, Counters, FIRST, INTERFACE, MOST};
+use super::{Constants, Counted, Counters, FIRST, INTERFACE, MOST, nested};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use wasm_encoder::reencode::{Error, Reencode, ReencodeComponent, component_utils};
@@ -28,11 +28,21 @@ const CORE_MEMORIES: u32 = 1;
 /// The core instance that has memory and function of the counters.
 const ADDED: u32 = 2;
 
-/// Puts counters into a component in its binary form.
+/// Puts counters into a component in its binary form, or into one inside it if it has no module of its own.
 pub(super) fn counted(binary: &[u8]) -> Result<Counted, String> {
+    let counted = match counted_in(binary, false)? {
+        Some(counted) => Some(counted),
+        None => nested::counted(binary, false)?,
+    };
+    counted.ok_or_else(|| "neither its own modules nor a component inside it has the functions that are called".into())
+}
+
+/// The same for its own modules; nothing if none has the functions that are called. `enclosed` says that it is inside of
+/// another one, to which something is added at the beginning too.
+pub(super) fn counted_in(binary: &[u8], enclosed: bool) -> Result<Option<Counted>, String> {
     let layout = layout(binary).map_err(|error| error.to_string())?;
     if layout.called.is_empty() {
-        return Err("none of its own modules has the functions that are called".into());
+        return Ok(None);
     }
     let (mut counters, mut constants) = (Counters::default(), Constants::default());
     let nothing = BTreeSet::new();
@@ -52,12 +62,12 @@ pub(super) fn counted(binary: &[u8]) -> Result<Counted, String> {
     let mut component = Component::new();
     begin(&mut component, size)?;
     let counts = modules.iter().filter(|part| part.counts).map(|part| part.index).collect();
-    let mut wiring = Wiring { depth: 0, modules: modules.into_iter(), counts };
+    let mut wiring = Wiring { depth: 0, enclosed, modules: modules.into_iter(), counts };
     wiring
         .parse_component(&mut component, Parser::new(0), binary)
         .map_err(|error| format!("it cannot be rewritten: {error}"))?;
     let (all, compares) = (counters.all, counters.compares);
-    Ok(Counted { component: component.finish(), counters: all, words: constants.words(), compares })
+    Ok(Some(Counted { component: component.finish(), counters: all, words: constants.words(), compares }))
 }
 
 /// A core module of the component itself.
@@ -191,8 +201,8 @@ fn taken_inside(component: &[u8]) -> wasmparser::Result<BTreeSet<u32>> {
     Ok(taken)
 }
 
-/// What is added: the interface, the counters' memory and the function that tells them.
-fn begin(component: &mut Component, size: u32) -> Result<(), String> {
+/// Imports the interface.
+pub(super) fn import(component: &mut Component) {
     let mut interface = InstanceType::new();
     interface
         .ty()
@@ -206,6 +216,11 @@ fn begin(component: &mut Component, size: u32) -> Result<(), String> {
     let mut imports = ComponentImportSection::new();
     imports.import(INTERFACE, ComponentTypeRef::Instance(0));
     component.section(&imports);
+}
+
+/// What is added: the interface, the counters' memory and the function that tells them.
+fn begin(component: &mut Component, size: u32) -> Result<(), String> {
+    import(component);
     let mut aliases = ComponentAliasSection::new();
     aliases.alias(Alias::InstanceExport { instance: 0, kind: ComponentExportKind::Func, name: "ran" });
     component.section(&aliases);
@@ -239,6 +254,7 @@ fn module_of(component: &mut Component, text: &str) -> Result<(), String> {
 /// Writes the component anew. Only what is numbered at its outermost level moves.
 struct Wiring {
     depth: u32,
+    enclosed: bool,
     /// Those of its modules that are in its own bytes, in their order.
     modules: std::vec::IntoIter<Part>,
     /// The indices of those that count.
@@ -289,6 +305,9 @@ impl ReencodeComponent for Wiring {
     }
 
     fn outer_component_type_index(&mut self, count: u32, index: u32) -> u32 {
+        if self.enclosed && count == self.depth + 1 {
+            return index + nested::TYPES;
+        }
         self.moved_from(count, index, TYPES)
     }
 

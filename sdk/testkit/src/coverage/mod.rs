@@ -6,6 +6,7 @@ mod compare;
 mod component;
 mod count;
 mod module;
+mod nested;
 mod tell;
 
 use hermes_runtime::authority::Authority;
