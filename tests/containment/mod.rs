@@ -7,7 +7,7 @@ mod seen;
 mod starting;
 
 use crate::support::block_on;
-use crate::support::house::{House, call};
+use crate::support::house::{House, call, project};
 use crate::support::people::{Channel, Person};
 use crate::support::user::{User, binary};
 use hermes_runtime::permission::approval::Approver;
@@ -106,6 +106,16 @@ fn a_call_is_refused_when_a_layer_is_missing_and_doctor_names_it() {
         let said = out.lines().any(|line| line.starts_with("FAULT sandbox") && line.contains(layer));
         assert!(said, "{layer} is no fault of the sandbox in\n{out}");
     }
+    // A server runs in the same sandbox, or in none where that is said.
+    let script = project().join("tests/peers/peer.py");
+    for (more, is_fault) in [("", true), ("sandbox.off = true\n", false)] {
+        user.configure(&format!("[mcp.servers.peer]\nargv = [\"/usr/bin/python3\", {script:?}]\n{more}"));
+        let (_, out, _) = without("444", &["doctor", "--output", "text"]);
+        let mut faults = out.lines().filter(|line| line.starts_with("FAULT") && line.contains("the server `peer`"));
+        let named = faults.any(|line| line.contains("Landlock rules") && line.contains("`sandbox.off = true`"));
+        assert_eq!(named, is_fault, "{out}");
+    }
+    user.configure("");
     let whole = user.run(&["doctor", "--output", "text"]).exits(0).out;
     for layer in ["namespaces:", "user:", "repositories:", "limits:", "privileges:", "landlock:", "system calls:"] {
         let shown = whole

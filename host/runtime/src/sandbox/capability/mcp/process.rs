@@ -8,7 +8,7 @@ use crate::document::excerpt;
 use crate::sandbox::capability::invoke::back::without_tokens;
 use crate::sandbox::capability::process::Machine;
 use crate::sandbox::capability::process::child::{Ending, Launcher, Talking};
-use crate::sandbox::capability::process::plan::Mount;
+use crate::sandbox::capability::process::plan::{Cause, Mount};
 use crate::sandbox::capability::process::server::Secluded;
 use crate::servers::{Server, Setting};
 use rmcp::service::ClientInitializeError;
@@ -130,8 +130,10 @@ impl Starter {
             network: view.network,
         };
         let started = self.machine.seclude(secluded, Instant::now() + STARTING).await;
-        let Talking { launcher, input, output, err } =
-            started.map_err(|failed| format!("it cannot be started in its sandbox: {}", failed.message))?;
+        let Talking { launcher, input, output, err } = started.map_err(|failed| match failed.cause {
+            Cause::Layer => format!("{}; `sandbox.off = true` lets it run without one", failed.message),
+            _ => format!("it cannot be started: {}", failed.message),
+        })?;
         let (process, input, output) = (Held::Secluded(launcher), Box::new(input), Box::new(output));
         Ok(Begun { process: Process::new(process, err), input, output })
     }
