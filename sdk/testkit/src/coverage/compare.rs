@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{Error, Reencode};
 use wasm_encoder::{CodeSection, Instruction};
-use wasmparser::{KnownCustom, Name, Parser, Payload};
+use wasmparser::{FunctionBody, KnownCustom, Name, Operator, Parser, Payload};
 
 /// Room for what was compared, in bytes: how much of it is used, and then the texts.
 pub(super) const SIZE: u32 = 256 << 10;
@@ -51,11 +51,13 @@ impl Compares {
     }
 }
 
-/// Functions of a module that compare, by their names, whatever these are good for. `params` gives how many numbers a
-/// function takes, if it takes nothing else.
+/// Functions of a module that compare, by their names, whatever these are good for, and, where names were taken out, by
+/// what they do. `imported` is how many functions it imports; `params` gives how many numbers a function takes, if it takes
+/// nothing else.
 pub(super) fn comparing(
     module: &[u8],
     exports: &BTreeMap<String, u32>,
+    imported: u32,
     params: impl Fn(u32) -> Option<usize>,
 ) -> BTreeMap<u32, Compares> {
     let mut found = BTreeMap::new();
@@ -65,15 +67,52 @@ pub(super) fn comparing(
         }
     };
     exports.iter().for_each(|(name, index)| note(name, *index));
+    let (mut by_shape, mut index) = (Vec::new(), imported);
     for payload in Parser::new(0).parse_all(module) {
-        let Ok(Payload::CustomSection(section)) = payload else { continue };
-        let KnownCustom::Name(names) = section.as_known() else { continue };
-        for names in names {
-            let Ok(Name::Function(names)) = names else { continue };
-            names.into_iter().flatten().for_each(|naming| note(naming.name, naming.index));
+        match payload {
+            Ok(Payload::CodeSectionEntry(body)) => {
+                if params(index) == Some(Compares::Bytes.params()) && compares_bytes(&body).unwrap_or(false) {
+                    by_shape.push(index);
+                }
+                index += 1;
+            }
+            Ok(Payload::CustomSection(section)) => {
+                let KnownCustom::Name(names) = section.as_known() else { continue };
+                for names in names {
+                    let Ok(Name::Function(names)) = names else { continue };
+                    names.into_iter().flatten().for_each(|naming| note(naming.name, naming.index));
+                }
+            }
+            _ => {}
         }
     }
+    by_shape.into_iter().for_each(|index| _ = found.entry(index).or_insert(Compares::Bytes));
     found
+}
+
+/// Whether a function does what `memcmp` does: it is short, reads two bytes in a loop, takes one from the other, and changes
+/// and calls nothing.
+fn compares_bytes(body: &FunctionBody<'_>) -> wasmparser::Result<bool> {
+    /// Most instructions; compilers make thirty to fifty of it.
+    const SHORT: usize = 70;
+    let (mut all, mut reads, mut has_loop, mut takes) = (0, 0, false, false);
+    for operator in body.get_operators_reader()? {
+        all += 1;
+        match operator? {
+            Operator::I32Load8U { .. } => reads += 1,
+            Operator::Loop { .. } => has_loop = true,
+            Operator::I32Sub => takes = true,
+            Operator::LocalGet { .. } | Operator::LocalSet { .. } | Operator::LocalTee { .. } => {}
+            Operator::Block { .. } | Operator::If { .. } | Operator::Else | Operator::End => {}
+            Operator::Br { .. } | Operator::BrIf { .. } | Operator::Return | Operator::Select => {}
+            Operator::I32Const { .. } | Operator::I32Add | Operator::I32Eqz | Operator::I32Eq | Operator::I32Ne => {}
+            _ => return Ok(false),
+        }
+        if all > SHORT {
+            return Ok(false);
+        }
+    }
+    Ok(reads == 2 && has_loop && takes)
 }
 
 /// The function that notes two texts, as the body of a module's function. `memories` are those of the module and of the
@@ -105,6 +144,15 @@ pub(super) fn note(code: &mut CodeSection, memories: [u32; 2]) -> Result<(), Str
                (br $on)))"
         )
     };
+    // At the end of memory nothing is read that the function itself would not read.
+    let inside = |from: &str| {
+        format!(
+            "(if (i64.gt_u (i64.add (i64.extend_i32_u (local.get {from})) (i64.const {LONGEST}))
+                   (i64.shl (i64.extend_i32_u (memory.size)) (i64.const 16)))
+               (then (return)))"
+        )
+    };
+    let (in_a, in_b) = (inside("$a"), inside("$b"));
     let (one, two) = (length("$one", "$a"), length("$two", "$b"));
     let (write_one, write_two) = (write("$one", "$a"), write("$two", "$b"));
     let room = SIZE - 4 - 4 * LONGEST - 2;
@@ -115,6 +163,7 @@ pub(super) fn note(code: &mut CodeSection, memories: [u32; 2]) -> Result<(), Str
           (func (param $a i32) (param $b i32) (param $most i32) (param $is_text i32)
             (local $one i32) (local $two i32) (local $at i32) (local $differs i32) (local $byte i32) (local $out i32)
             (if (i32.gt_u (local.get $most) (i32.const {LONGEST})) (then (local.set $most (i32.const {LONGEST}))))
+            {in_a} {in_b}
             (local.set $one (local.get $most))
             (local.set $two (local.get $most))
             (if (local.get $is_text) (then {one} {two}))
@@ -182,6 +231,26 @@ fn one(compared: &mut &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_without_a_name_is_known_by_what_it_does() {
+        let compares = "(func (param i32 i32 i32) (result i32) (local i32 i32)
+            (block $end (br_if $end (i32.eqz (local.get 2)))
+              (loop $on
+                (if (i32.eq (local.tee 3 (i32.load8_u (local.get 0))) (local.tee 4 (i32.load8_u (local.get 1))))
+                  (then
+                    (local.set 0 (i32.add (local.get 0) (i32.const 1)))
+                    (local.set 1 (i32.add (local.get 1) (i32.const 1)))
+                    (br_if $on (local.tee 2 (i32.sub (local.get 2) (i32.const 1))))
+                    (br $end))))
+              (return (i32.sub (local.get 3) (local.get 4))))
+            (i32.const 0))";
+        let other = compares.replacen("(local.set 0 ", "(i32.store8 (local.get 0) (i32.const 1)) (local.set 0 ", 1);
+        let text = format!("(module (import \"a\" \"b\" (func)) (memory 1) (func) {other} {compares})");
+        let module = wat::parse_str(text).unwrap();
+        let found = comparing(&module, &BTreeMap::new(), 1, |index| (index > 1).then_some(3));
+        assert_eq!(found, BTreeMap::from([(3, Compares::Bytes)]));
+    }
 
     #[test]
     fn what_was_compared_is_read_in_pairs() {

@@ -32,7 +32,7 @@ pub(super) fn counted(
     let ends = facts.exports.iter().filter(|(name, index)| called.contains(*name) && own(index));
     let ends = ends.map(|(name, index)| (name.clone(), *index)).collect();
     let comparing = match facts.can_note {
-        true => compare::comparing(module, &facts.exports, |index| facts.numbers(index)),
+        true => compare::comparing(module, &facts.exports, facts.functions, |index| facts.numbers(index)),
         false => BTreeMap::new(),
     };
     let count = Count { memory: facts.memories, counters, constants };
