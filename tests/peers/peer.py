@@ -2,7 +2,7 @@
 
 Words: noise (lines that are no messages), chatty (a MiB on standard error before each answer), silent_start (ends
 before it says anything), once (ends after its first call), deaf (closes its output after its first call and stays),
-endless (a list of tools without end), bad (tools of which most cannot be read), slow (reads a KiB at a time),
+endless (a list of tools without end), bad (tools of which most cannot be read), slow (reads 4 KiB at a time),
 modern (speaks 2026-07-28 only), changing (another schema at each start), confusing (names that look alike).
 PEER_DIR is where it notes what it did.
 """
@@ -289,14 +289,13 @@ if "noise" in WORDS:
 source = sys.stdin.buffer
 while True:
     if "slow" in WORDS:
-        line = b""
-        while not line.endswith(b"\n"):
-            part = source.read1(1024)
-            if not part:
+        parts = [b""]
+        while not parts[-1].endswith(b"\n"):
+            parts.append(source.read1(4096))
+            if not parts[-1]:
                 sys.exit(0)
-            line += part
             time.sleep(0.001)
-        for one in line.splitlines():
+        for one in b"".join(parts).splitlines():
             handle(json.loads(one))
         continue
     line = source.readline()
