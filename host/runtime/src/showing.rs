@@ -11,7 +11,7 @@ use crate::error::{Error, Step};
 use crate::injection::session::Session;
 use crate::journal::OpenError;
 use crate::key;
-use crate::record::Facts;
+use crate::record::{Facts, Masking};
 use crate::registry::Tool;
 use crate::registry::manifest::Effect;
 use crate::registry::running::Backend;
@@ -37,7 +37,7 @@ pub(crate) fn masks(config: &Config) -> Result<Arc<Masks>, StartError> {
 }
 
 /// Gives a text without what is secret in it, if there is anything.
-pub(crate) fn masking(masks: &Arc<Masks>) -> Arc<dyn Fn(&str) -> Option<String> + Send + Sync> {
+pub(crate) fn masking(masks: &Arc<Masks>) -> Arc<Masking> {
     let masks = masks.clone();
     Arc::new(move |text: &str| masks.masked(text))
 }

@@ -5,6 +5,7 @@ use crate::call::Progress;
 use crate::cancel::Cancel;
 use crate::document::{excerpt, floor_char_boundary};
 use crate::error::Kind;
+use crate::record::Masking;
 use crate::sandbox::State;
 use crate::sandbox::bindings::hermes::tool::progress::Host;
 use crate::sandbox::bindings::hermes::tool::types::ProgressUpdate;
@@ -20,19 +21,16 @@ const PIECE: usize = 16 << 10;
 /// answer has them all, and no tool stands still for somebody who does not look.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Looks for secrets in a text; gives the text without them if there are any.
-pub(crate) type Masking = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
 /// Whoever waits for a call's answer and wants to hear of it before. What is told has no secret that can be seen in it.
 /// Lifetime: the call.
 #[derive(Clone)]
 pub(crate) struct Listener {
     to: Sender<Progress>,
-    masking: Masking,
+    masking: Arc<Masking>,
 }
 
 impl Listener {
-    pub(crate) fn new(to: Sender<Progress>, masking: Masking) -> Listener {
+    pub(crate) fn new(to: Sender<Progress>, masking: Arc<Masking>) -> Listener {
         Listener { to, masking }
     }
 

@@ -9,7 +9,6 @@ mod serve;
 mod tried;
 mod wire;
 
-use super::capability::progress::Masking;
 use super::describe::Description;
 use super::limits::Limits;
 use super::{Listener, Output, Sandbox, State, wit};
@@ -18,6 +17,7 @@ use crate::cancel::Held;
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
 use crate::profile::{Job, Profile};
+use crate::record::Masking;
 use host::{During, Watch};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -195,7 +195,7 @@ impl Worker {
 }
 
 /// For a process in which nobody waits: what is told there is masked where it arrives.
-fn unmasked() -> Masking {
+fn unmasked() -> Arc<Masking> {
     Arc::new(|_: &str| None)
 }
 
