@@ -2,6 +2,7 @@
 //! component, the call and its limits, and runs them. Must not know how the runtime runs one itself.
 
 use crate::call::Progress;
+use crate::cancel::Held;
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
 use crate::sandbox::describe::Description;
@@ -126,6 +127,12 @@ impl Job<'_> {
         if let Some(listener) = &self.order.progress {
             listener.update(update);
         }
+    }
+
+    /// Whether nobody waits for the answer any more. A tool whose manifest gives it time to clean up then has that time, and
+    /// is ended after it.
+    pub fn is_cancelled(&self) -> bool {
+        self.order.held.is_some_and(Held::is_told)
     }
 
     /// Lets a process run it that speaks over two pipes: a program that calls [`helper_main`](crate::helper_main) and was
