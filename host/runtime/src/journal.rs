@@ -1,6 +1,5 @@
 //! What happened, in which order, and is it on disk? The only writer of records: a thread that commits in groups,
 //! shared by many processes through one SQLite file with one dense hash chain. Must not know what a record says.
-#![expect(clippy::disallowed_methods, reason = "the journal owns its folder")]
 
 use crate::error::{Error, Kind, Step};
 use crate::key;

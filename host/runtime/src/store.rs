@@ -1,5 +1,6 @@
 //! What is a record in the file, and how do several come into it together? One transaction, with the chain's next links,
 //! what the steps keep beside the records, and the signed head. Must not know who waits for it.
+#![expect(clippy::disallowed_methods, reason = "the journal owns its file")]
 
 use crate::call::Digest;
 use crate::canonical;
