@@ -239,6 +239,20 @@ fn bytes_of_another_engine_are_inputs_and_what_they_reach_is_told() {
     assert!(reached(&edges) > 100);
 }
 
+/// An engine's bytes choose among the words of the component, so that a whole word is one step and not four.
+#[test]
+fn bytes_of_another_engine_lead_behind_four_letters() {
+    set_up();
+    let folder = tempfile::tempdir().unwrap();
+    hidden().remove(1).put(folder.path());
+    let mut target = Target::of(folder.path()).unwrap();
+    let edges = [const { AtomicU8::new(0) }; 4096];
+    let run = |number: u64| target.run(Digest::of(&number.to_le_bytes()).bytes(), &edges).unwrap();
+    let (number, finding) = (0..20_000).map(run).enumerate().find_map(|(n, found)| Some((n, found?))).unwrap();
+    eprintln!("the bytes of number {number}: {finding}");
+    assert_eq!(finding.oracle, Oracle::Trap);
+}
+
 #[test]
 fn a_seed_makes_a_run_what_it_was() {
     set_up();

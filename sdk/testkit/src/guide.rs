@@ -153,6 +153,20 @@ impl Guide {
         Some((kept.tool.clone(), mutated(schema, &kept.args, other, words, random), world))
     }
 
+    /// The arguments with one of their texts or numbers replaced by one that the component has in it: what it compares
+    /// with is among those. The same arguments and random numbers always come to the same.
+    pub(crate) fn turned(&self, args: &Value, random: &mut Random) -> Value {
+        let text = random.pick(&self.words.texts).cloned().unwrap_or_default();
+        let number = random.pick(&self.words.numbers).copied().unwrap_or_default();
+        let other = |leaf: &Value| match leaf {
+            Value::String(_) => vec![Value::from(text.as_str())],
+            Value::Number(_) => vec![Value::from(number)],
+            _ => Vec::new(),
+        };
+        let made = replaced(args, &other, MET);
+        random.pick(&made).unwrap_or(args).clone()
+    }
+
     /// One of the inputs that were kept, rather a short one: what is changed in it matters more often.
     fn short(&self, random: &mut Random) -> Option<&Kept> {
         let tried: Vec<&Kept> = (0..3).filter_map(|_| random.pick(&self.corpus)).collect();
