@@ -5,6 +5,10 @@ use super::{Peers, none};
 use crate::support::{block_on, child};
 use serde_json::{Value, json};
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+/// Far more than any of it takes.
+const WATCHDOG: Duration = Duration::from_secs(60);
 
 /// Lets a server reach for places of the machine, and tells what came of each.
 async fn reach(peers: &Peers, server: &str, what: &[(&str, String)]) -> Vec<Value> {
@@ -130,8 +134,17 @@ fn without_its_sandbox_a_server_has_what_the_user_has() {
 fn nothing_that_a_server_started_outlives_it() {
     let peers = Peers::start(&[("peer", "", "")]);
     block_on(async { peers.ok("peer_start_others", none()).await });
-    let sleepers: Vec<_> = child::beneath().into_iter().filter(|(_, words)| words.contains("sleep 47")).collect();
-    assert!(sleepers.len() >= 2, "{:?}", child::beneath());
+    // What was started is for a moment still a copy of who started it.
+    let began = Instant::now();
+    let sleepers = loop {
+        let all = child::beneath();
+        let found: Vec<_> = all.iter().filter(|(_, words)| words.contains("sleep 47")).cloned().collect();
+        if found.len() >= 2 {
+            break found;
+        }
+        assert!(began.elapsed() < WATCHDOG, "{all:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    };
     drop(peers);
     for (pid, words) in sleepers {
         let now = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
