@@ -99,7 +99,7 @@ class Place:
 
     def outcome(self, caller):
         """What the journal says of the last call of the tool."""
-        records = [line["record"] for line in self.run("audit", "list", "-n", "50")]
+        records = [line["record"] for line in self.run("audit", "list", "-n", "50") if "record" in line]
         return [record for record in records if record.get("tool") == "database_query" and record["caller"]["id"] == caller][-1]
 
     @contextlib.contextmanager
