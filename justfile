@@ -21,7 +21,7 @@ default:
 
 # See the runtime at work, from a tool call to the audit record
 demo: setup-host setup-browser plugins
-    @echo 'demo: building the command; the first time takes 15 to 25 minutes on two cores, because Wasmtime is compiled' >&2
+    @echo 'demo: building the command; the first time takes 20 to 30 minutes on two cores, because Wasmtime is compiled' >&2
     cargo build --workspace
     host/runtime/examples/demo/run.sh
 
@@ -29,7 +29,7 @@ demo: setup-host setup-browser plugins
 test: setup-host setup-programs setup-browser plugins
     #!/usr/bin/env bash
     set -euo pipefail
-    echo 'test: the first build takes 15 to 25 minutes on two cores, because Wasmtime is compiled' >&2
+    echo 'test: the first build takes 20 to 30 minutes on two cores, because Wasmtime is compiled' >&2
     # Some tests run the command itself.
     cargo build --workspace
     # The host's tests come last, so that the last summary is of the whole pipeline. Nextest runs no documentation tests.

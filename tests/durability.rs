@@ -193,6 +193,33 @@ fn nothing_with_an_effect_runs_while_the_journal_cannot_be_written() {
     });
 }
 
+/// One of the tables beside the records goes away under a running process, then another one.
+#[test]
+fn a_table_beside_the_records_that_is_damaged_costs_no_record_and_no_other_table() {
+    let house = House::empty();
+    guests(&house);
+    let runtime = house.start(house.config());
+    let journal = rusqlite::Connection::open(house.path("state/journal.db")).unwrap();
+    let count = |sql: &str| -> i64 { journal.query_row(sql, (), |row| row.get(0)).unwrap() };
+    let call = || {
+        let answer = block_on(runtime.call(call("effect", json!({})))).envelope;
+        assert_eq!((answer.code(), answer.metadata.durability), (200, Some(Durability::Durable)), "{answer:#?}");
+    };
+    call();
+    let calls = "SELECT sum(calls) FROM sessions";
+    let lines = "SELECT count(*) FROM session_calls";
+    let (before, lines_before) = (count(calls), count(lines));
+    journal.execute_batch("ALTER TABLE tool_use RENAME TO away").unwrap();
+    call();
+    assert_eq!((count(calls), count(lines)), (before + 1, lines_before + 1), "the other tables are kept up");
+    journal.execute_batch("ALTER TABLE away RENAME TO tool_use; DROP TABLE sessions").unwrap();
+    call();
+    assert_eq!(count(lines), lines_before + 1, "what belongs together is taken back together");
+    assert!(block_on(runtime.flush()));
+    let verification = records::verified(&house.path("state"));
+    assert_eq!((verification.records, verification.unknown.len()), (6, 0), "an intent and an outcome of each");
+}
+
 /// A file system of its own, as only root can have one. Gone with the test.
 struct Disk(std::path::PathBuf);
 

@@ -121,6 +121,18 @@ fn a_token_of_another_call_gives_no_more_than_that_call_has() {
     });
 }
 
+/// What a server calls so is bound like what a component calls.
+#[test]
+fn calls_back_within_one_call_have_a_number() {
+    let user = user(&[("one", "plain", &["file_read"])]);
+    user.write("workspace/a.txt", "x");
+    let server = Server::start(&user);
+    ask(&user, &server, "one", &json!({ "calls": vec![json!(["file_read", { "path": "a.txt" }]); 70] }));
+    let codes: Vec<Value> = made(&user, "one").iter().map(code).collect();
+    assert!(codes[..64].iter().all(Value::is_null) && codes[64..].iter().all(|code| *code == 403), "{codes:?}");
+    assert_eq!(codes.len(), 70);
+}
+
 #[test]
 fn who_may_not_call_back_gets_nothing_to_do_it_with() {
     let user = user(&[("peer", "plain", &[])]);

@@ -23,7 +23,7 @@ fn main() {
     let seconds: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(10);
     let mut random = Random(arguments.next().and_then(|text| text.parse().ok()).unwrap_or(0x9e37_79b9_7f4a_7c15));
     let tools = tools();
-    let strict: Vec<Tool> = tools.iter().map(|tool| load(&tool.input.json, false)).collect();
+    let strict: Vec<Tool> = tools.iter().map(|tool| load(tool.input.json(), false)).collect();
     let started = Instant::now();
     let (mut count, mut taken) = (0_u64, 0_u64);
     while started.elapsed() < Duration::from_secs(seconds) {

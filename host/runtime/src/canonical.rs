@@ -24,7 +24,7 @@ pub(crate) fn of(value: &impl Serialize) -> serde_json::Result<String> {
     let mut written = Vec::with_capacity(2048);
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut written, Floats))?;
     let mut text = Vec::with_capacity(written.len());
-    arrange(&written, 0, &mut text);
+    arrange(&written, 0, &mut text, &mut Vec::with_capacity(64));
     // All that is written is text.
     Ok(String::from_utf8(text).unwrap_or_default())
 }
@@ -42,19 +42,22 @@ impl serde_json::ser::Formatter for Floats {
     }
 }
 
-/// Copies the value that begins at `at`, with the members of objects in order. `from` is JSON without white space.
-/// Returns where the value ends.
-fn arrange(from: &[u8], mut at: usize, text: &mut Vec<u8>) -> usize {
+/// A key, and where the member stands in the new text.
+type Member<'a> = (Key<'a>, std::ops::Range<usize>);
+
+/// Copies the value that begins at `at`, with the members of objects in order. `from` is JSON without white space;
+/// `members` are those of the objects around it. Returns where the value ends.
+fn arrange<'a>(from: &'a [u8], mut at: usize, text: &mut Vec<u8>, members: &mut Vec<Member<'a>>) -> usize {
     let begins = from.get(at).copied();
     match begins {
-        Some(b'{') => arrange_members(from, at, text),
+        Some(b'{') => arrange_members(from, at, text, members),
         Some(b'[') => {
             loop {
                 // The bracket, or the comma after an item.
                 text.push(from[at]);
                 at += 1;
                 if from.get(at) != Some(&b']') {
-                    at = arrange(from, at, text);
+                    at = arrange(from, at, text, members);
                 }
                 if from.get(at) != Some(&b',') {
                     text.push(b']');
@@ -70,47 +73,61 @@ fn arrange(from: &[u8], mut at: usize, text: &mut Vec<u8>) -> usize {
     }
 }
 
-fn arrange_members(from: &[u8], mut at: usize, text: &mut Vec<u8>) -> usize {
+fn arrange_members<'a>(from: &'a [u8], mut at: usize, text: &mut Vec<u8>, members: &mut Vec<Member<'a>>) -> usize {
     text.push(b'{');
-    let begin = text.len();
-    let mut members: Vec<(&[u8], std::ops::Range<usize>)> = Vec::new();
+    let (begin, first) = (text.len(), members.len());
     let mut in_order = true;
     while matches!(from.get(at), Some(b'{' | b',')) && from.get(at + 1) == Some(&b'"') {
-        let key = &from[at + 1..end_of_scalar(from, at + 1)];
-        in_order &= members.last().is_none_or(|(last, _)| compare_keys(last, key).is_lt());
+        let key = Key::of(&from[at + 1..end_of_scalar(from, at + 1)]);
+        in_order &= members[first..].last().is_none_or(|(last, _)| last.compare(key).is_lt());
         let start = text.len();
-        text.extend_from_slice(key);
+        text.extend_from_slice(key.quoted);
         text.push(b':');
-        at = arrange(from, at + 1 + key.len() + 1, text);
+        at = arrange(from, at + 1 + key.quoted.len() + 1, text, members);
         members.push((key, start..text.len()));
         text.push(b',');
     }
+    let own = &mut members[first..];
     if !in_order {
         let written = text[begin..].to_vec();
         text.truncate(begin);
-        members.sort_by(|one, other| compare_keys(one.0, other.0));
-        for (_, range) in &members {
+        own.sort_by(|one, other| one.0.compare(other.0));
+        for (_, range) in own.iter() {
             text.extend_from_slice(&written[range.start - begin..range.end - begin]);
             text.push(b',');
         }
     }
-    match members.is_empty() {
+    match own.is_empty() {
         true => at += 1,
         false => drop(text.pop()),
     }
+    members.truncate(first);
     text.push(b'}');
     at + 1
 }
 
-/// Two keys with their quotes, by their UTF-16 units.
-fn compare_keys(one: &[u8], other: &[u8]) -> std::cmp::Ordering {
-    let is_plain = |key: &[u8]| key.iter().all(|byte| byte.is_ascii() && *byte != b'\\');
-    if is_plain(one) && is_plain(other) {
-        // Without the quotes: one key may begin like the other, and there are characters below a quote.
-        return one[1..one.len() - 1].cmp(&other[1..other.len() - 1]);
+/// A key of an object as it is written.
+#[derive(Clone, Copy)]
+struct Key<'a> {
+    quoted: &'a [u8],
+    /// Whether its bytes are its UTF-16 units.
+    is_plain: bool,
+}
+
+impl<'a> Key<'a> {
+    fn of(quoted: &'a [u8]) -> Key<'a> {
+        Key { quoted, is_plain: quoted.is_ascii() && !quoted.contains(&b'\\') }
     }
-    let read = |key: &[u8]| serde_json::from_slice::<String>(key).unwrap_or_default();
-    compare_utf16(&read(one), &read(other))
+
+    /// Two keys by their UTF-16 units.
+    fn compare(self, other: Key<'_>) -> std::cmp::Ordering {
+        if self.is_plain && other.is_plain {
+            // Without the quotes: one key may begin like the other, and there are characters below a quote.
+            return self.quoted[1..self.quoted.len() - 1].cmp(&other.quoted[1..other.quoted.len() - 1]);
+        }
+        let read = |key: Key<'_>| serde_json::from_slice::<String>(key.quoted).unwrap_or_default();
+        compare_utf16(&read(self), &read(other))
+    }
 }
 
 /// Where the text or the word that begins at `at` ends.

@@ -4,7 +4,7 @@
 use crate::error::{Error, Kind, Step};
 use crate::key;
 use crate::presence::{Presence, make_private_folder};
-use crate::record::{Event, Masking, Record, Written};
+use crate::record::{Event, Masking, Record, RecordKind, Written};
 use crate::signed;
 pub(crate) use crate::store::{GENESIS, chain, connect_for_reading};
 use crate::store::{Rules, connect};
@@ -70,8 +70,30 @@ pub struct Journal {
 pub(crate) struct Projection {
     /// The step's tables, as SQL that can be run at every start.
     pub(crate) tables: &'static str,
-    /// What a record adds to them. A failure leaves the record and takes this record's additions back.
-    pub(crate) apply: fn(&Connection, i64, &Written) -> rusqlite::Result<()>,
+    /// What records that come together add to them. A failure leaves the record that it comes from and takes back what
+    /// that one adds.
+    pub(crate) apply: fn(&Connection, &[Numbered<'_>]) -> rusqlite::Result<()>,
+}
+
+/// A record and its place in the chain.
+pub(crate) type Numbered<'a> = (i64, &'a Written);
+
+/// The outcomes among records.
+pub(crate) fn outcomes<'a>(records: &[Numbered<'a>]) -> impl Iterator<Item = (i64, &'a Record)> {
+    let outcome = |(seq, written): &Numbered<'a>| match written {
+        Written::Call(record) if record.kind == RecordKind::Outcome => Some((*seq, &**record)),
+        Written::Call(_) | Written::Event(_) => None,
+    };
+    records.iter().filter_map(outcome)
+}
+
+/// The events among records.
+pub(crate) fn events<'a>(records: &[Numbered<'a>]) -> impl Iterator<Item = &'a Event> {
+    let event = |(_, written): &Numbered<'a>| match written {
+        Written::Event(event) => Some(&**event),
+        Written::Call(_) => None,
+    };
+    records.iter().filter_map(event)
 }
 
 /// What has to hold, and what is taken, in the transaction in which something is written. Says no with an error; then
@@ -306,6 +328,8 @@ impl Journal {
 impl Drop for Journal {
     /// Ends the writer after it has written what it was given. A disk that does not answer holds nobody up for ever.
     fn drop(&mut self) {
+        // The writer's connection is the last one, so that what SQLite keeps beside the file goes into it.
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.writing = None;
         let Some(writer) = self.writer.take() else { return };
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);

@@ -5,7 +5,7 @@
 use crate::call::Digest;
 use crate::canonical;
 use crate::error::Error;
-use crate::journal::{Projection, now_ms};
+use crate::journal::{Numbered, Projection, now_ms};
 use crate::record::Written;
 use crate::signed::SignedHead;
 use crate::writer::Write;
@@ -135,9 +135,11 @@ fn write_together(
     let mut head = head(&transaction)?;
     let before = head.0;
     let mut verdicts = Vec::with_capacity(writes.len());
+    let mut beside = Beside { projections: rules.projections, tables, records: Vec::with_capacity(writes.len()) };
     for write in writes {
-        verdicts.push(write_one(&mut transaction, write, (rules.projections, tables), &mut head)?);
+        verdicts.push(write_one(&mut transaction, write, &mut beside, &mut head)?);
     }
+    beside.keep_up(&mut transaction)?;
     if head.0 > before {
         sign(&transaction, &rules.signing, &head)?;
     }
@@ -157,13 +159,43 @@ fn sign(connection: &Connection, signing: &SigningKey, head: &(i64, Vec<u8>)) ->
     Ok(())
 }
 
-fn write_one(
+/// The tables beside the records, and the records that they do not have yet: what comes together is added together.
+struct Beside<'a> {
+    projections: &'a [Projection],
+    tables: Tables,
+    records: Vec<Numbered<'a>>,
+}
+
+impl Beside<'_> {
+    fn keep_up(&mut self, transaction: &mut Transaction<'_>) -> Result<(), Stopped> {
+        if self.records.is_empty() {
+            return Ok(());
+        }
+        for projection in self.projections {
+            match self.tables {
+                // Which one, and why, is told when each is tried alone.
+                Tables::AllOrNothing => (projection.apply)(transaction, &self.records).map_err(|_| Stopped::Table)?,
+                Tables::OneByOne => {
+                    for record in &self.records {
+                        project(transaction.savepoint()?, projection, record)?;
+                    }
+                }
+            }
+        }
+        self.records.clear();
+        Ok(())
+    }
+}
+
+fn write_one<'a>(
     transaction: &mut Transaction<'_>,
-    write: &Write,
-    (projections, tables): (&[Projection], Tables),
+    write: &'a Write,
+    beside: &mut Beside<'a>,
     head: &mut (i64, Vec<u8>),
 ) -> Result<Result<(), Box<Error>>, Stopped> {
     if !write.claims.is_empty() {
+        // What has to hold is looked for in the tables, with all that came before.
+        beside.keep_up(transaction)?;
         let claiming = transaction.savepoint()?;
         for claim in &write.claims {
             if let Err(refused) = claim(&claiming)? {
@@ -175,15 +207,7 @@ fn write_one(
     }
     if let Some(entry) = &write.entry {
         insert(transaction, (entry, write.body.as_deref()), head)?;
-        for projection in projections {
-            match tables {
-                Tables::AllOrNothing => {
-                    // Which one, and why, is told when each is tried alone.
-                    (projection.apply)(transaction, head.0, entry).map_err(|_| Stopped::Table)?;
-                }
-                Tables::OneByOne => project(transaction.savepoint()?, projection, head.0, entry)?,
-            }
-        }
+        beside.records.push((head.0, entry));
     }
     Ok(Ok(()))
 }
@@ -205,11 +229,11 @@ fn insert(
 }
 
 /// A table that cannot be kept up is no reason to lose a record.
-fn project(savepoint: Savepoint<'_>, projection: &Projection, seq: i64, entry: &Written) -> rusqlite::Result<()> {
-    match (projection.apply)(&savepoint, seq, entry) {
+fn project(savepoint: Savepoint<'_>, projection: &Projection, record: &Numbered<'_>) -> rusqlite::Result<()> {
+    match (projection.apply)(&savepoint, std::slice::from_ref(record)) {
         Ok(()) => savepoint.commit(),
         Err(error) => {
-            tracing::error!(%error, seq, "a table beside the records could not be kept up");
+            tracing::error!(%error, seq = record.0, "a table beside the records could not be kept up");
             savepoint.finish()
         }
     }

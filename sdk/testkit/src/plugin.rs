@@ -172,7 +172,7 @@ impl Plugin {
             tool.backends.iter().any(|backend| backend.adapter == self.name || self.names.contains(&backend.adapter))
         };
         let tools = toolbox.registry.tools().filter(|tool| own(tool));
-        let mut tools: Vec<_> = tools.map(|tool| (tool.name.to_string(), tool.input.json.clone())).collect();
+        let mut tools: Vec<_> = tools.map(|tool| (tool.name.to_string(), tool.input.json().clone())).collect();
         tools.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(tools)
     }

@@ -132,7 +132,7 @@ fn show(toolbox: &Toolbox, tool: &Tool, measured: Option<&Use>, format: Format) 
     manifest["metadata"]["evolution_stats"] = live(measured);
     let roles = json!({ "required": tool.required_roles, "denied": tool.denied_roles });
     let document = json!({
-        "manifest": manifest, "input_schema": tool.input.json, "roles": roles, "digest": tool.digest,
+        "manifest": manifest, "input_schema": tool.input.json(), "roles": roles, "digest": tool.digest,
         "versions": versions,
     });
     match format {
@@ -151,7 +151,7 @@ fn show(toolbox: &Toolbox, tool: &Tool, measured: Option<&Use>, format: Format) 
                     (Some(default), false) => format!("default {default}"),
                     (None, false) => "optional".to_owned(),
                 };
-                let property = &tool.input.json["properties"][name.as_str()];
+                let property = &tool.input.json()["properties"][name.as_str()];
                 let description = property["description"].as_str().unwrap_or_default();
                 output::line(&format!("  {name:<18} {type_:<8} {need:<16} {}", printable(description)));
             }

@@ -4,8 +4,8 @@
 
 use crate::artifact::Artifacts;
 use crate::injection::audit::{AuditError, Reader};
-use crate::journal::Projection;
-use crate::record::{Kept, Record, Written};
+use crate::journal::{self, Numbered, Projection};
+use crate::record::{Kept, Record};
 use crate::result::relevance::{FEATURES, Feature, Weights};
 use crate::result::truncate;
 use crate::result::tune::{self, Sample};
@@ -34,17 +34,15 @@ pub(crate) const PROJECTION: Projection = Projection {
 /// What the event says that tells of a result's use.
 pub(crate) const REPORTED: &str = "result.outcome";
 
-fn apply(connection: &Connection, _: i64, written: &Written) -> rusqlite::Result<()> {
-    let Written::Event(event) = written else { return Ok(()) };
-    if *event.what != *REPORTED {
-        return Ok(());
+fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<()> {
+    for event in journal::events(records).filter(|event| *event.what == *REPORTED) {
+        let details = &event.details;
+        let (call_id, right) = (details["call_id"].as_str().unwrap_or_default(), details["right"] == true);
+        // The last word about a call counts.
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO reports (call_id, used, right) VALUES (?1, ?2, ?3)")?
+            .execute((call_id, details["used"].to_string(), right))?;
     }
-    let details = &event.details;
-    let (call_id, right) = (details["call_id"].as_str().unwrap_or_default(), details["right"] == true);
-    // The last word about a call counts.
-    connection
-        .prepare_cached("INSERT OR REPLACE INTO reports (call_id, used, right) VALUES (?1, ?2, ?3)")?
-        .execute((call_id, details["used"].to_string(), right))?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //! came of them. Must only be asked while no other process uses the journal.
 
 use crate::error::{Error, Step};
-use crate::journal::Projection;
+use crate::journal::{Numbered, Projection};
 use crate::record::{Record, RecordKind, Written};
 use rusqlite::Connection;
 
@@ -16,17 +16,19 @@ pub(crate) const PROJECTION: Projection = Projection {
     apply,
 };
 
-fn apply(connection: &Connection, seq: i64, written: &Written) -> rusqlite::Result<()> {
-    let Written::Call(record) = written else { return Ok(()) };
-    match record.kind {
-        RecordKind::Intent => connection
-            .prepare_cached("INSERT INTO open_intents (seq, call_id) VALUES (?1, ?2)")?
-            .execute((seq, &*record.call_id)),
-        RecordKind::Outcome if record.facts.writes || record.facts.risk_level.as_deref() != Some("low") => {
-            connection.prepare_cached("DELETE FROM open_intents WHERE call_id = ?1")?.execute([&*record.call_id])
-        }
-        RecordKind::Attempt | RecordKind::Outcome | RecordKind::Event => Ok(0),
-    }?;
+fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<()> {
+    for (seq, written) in records {
+        let Written::Call(record) = written else { continue };
+        match record.kind {
+            RecordKind::Intent => connection
+                .prepare_cached("INSERT INTO open_intents (seq, call_id) VALUES (?1, ?2)")?
+                .execute((seq, &*record.call_id)),
+            RecordKind::Outcome if record.facts.writes || record.facts.risk_level.as_deref() != Some("low") => {
+                connection.prepare_cached("DELETE FROM open_intents WHERE call_id = ?1")?.execute([&*record.call_id])
+            }
+            RecordKind::Attempt | RecordKind::Outcome | RecordKind::Event => Ok(0),
+        }?;
+    }
     Ok(())
 }
 

@@ -2,11 +2,12 @@
 //! it. Must not know what is done with them.
 
 use crate::injection::memory::{self, Line};
-use crate::journal::Projection;
-use crate::record::{Kept, Record, RecordKind, Written};
+use crate::journal::{self, Numbered, Projection};
+use crate::record::{Kept, Record};
 use crate::tape::Cassette;
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// An index of the records by session, and what each session comes to.
 pub(crate) const PROJECTION: Projection = Projection {
@@ -30,16 +31,49 @@ pub(crate) const PROJECTION: Projection = Projection {
     apply,
 };
 
-fn apply(connection: &Connection, seq: i64, written: &Written) -> rusqlite::Result<()> {
-    let Written::Call(record) = written else { return Ok(()) };
-    if record.kind != RecordKind::Outcome {
-        return Ok(());
+/// What outcomes add to one session.
+struct Added<'a> {
+    role: &'a str,
+    first_ms: i64,
+    last_ms: i64,
+    calls: i64,
+    failed: i64,
+    refused: i64,
+}
+
+fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<()> {
+    let mut sessions: BTreeMap<(&str, &str), Added<'_>> = BTreeMap::new();
+    for (seq, record) in journal::outcomes(records) {
+        let (session, caller, time_ms) = (&*record.session, &*record.caller.id, record.time_ms as i64);
+        connection
+            .prepare_cached("INSERT INTO session_calls (session, caller, seq) VALUES (?1, ?2, ?3)")?
+            .execute((session, caller, seq))?;
+        keep(connection, seq, record)?;
+        let code = record.code.unwrap_or(500);
+        let refused = matches!(code, 202 | 400 | 403 | 404 | 409 | 410 | 413 | 429);
+        let new =
+            Added { role: &record.caller.role, first_ms: time_ms, last_ms: time_ms, calls: 0, failed: 0, refused: 0 };
+        let added = sessions.entry((session, caller)).or_insert(new);
+        added.last_ms = added.last_ms.max(time_ms);
+        added.calls += 1;
+        added.refused += i64::from(refused);
+        added.failed += i64::from(code != 200 && !refused);
     }
-    connection.prepare_cached("INSERT INTO session_calls (session, caller, seq) VALUES (?1, ?2, ?3)")?.execute((
-        &*record.session,
-        &record.caller.id,
-        seq,
-    ))?;
+    let mut add = connection.prepare_cached(
+        "INSERT INTO sessions (session, caller, role, first_ms, last_ms, calls, failed, refused)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+         ON CONFLICT (session, caller) DO UPDATE SET
+            last_ms = max(last_ms, excluded.last_ms), calls = calls + excluded.calls,
+            failed = failed + excluded.failed, refused = refused + excluded.refused",
+    )?;
+    for ((session, caller), Added { role, first_ms, last_ms, calls, failed, refused }) in sessions {
+        add.execute((session, caller, role, first_ms, last_ms, calls, failed, refused))?;
+    }
+    Ok(())
+}
+
+/// Keeps what is kept of a call beside its record.
+fn keep(connection: &Connection, seq: i64, record: &Record) -> rusqlite::Result<()> {
     if let Some(kept) = &record.kept {
         connection.prepare_cached("INSERT INTO kept (seq, time_ms, args, data) VALUES (?1, ?2, ?3, ?4)")?.execute((
             seq,
@@ -55,25 +89,6 @@ fn apply(connection: &Connection, seq: i64, written: &Written) -> rusqlite::Resu
             tape,
         ))?;
     }
-    let code = record.code.unwrap_or(500);
-    let refused = matches!(code, 202 | 400 | 403 | 404 | 409 | 410 | 413 | 429);
-    let failed = code != 200 && !refused;
-    connection
-        .prepare_cached(
-            "INSERT INTO sessions (session, caller, role, first_ms, last_ms, calls, failed, refused)
-             VALUES (?1, ?2, ?3, ?4, ?4, 1, ?5, ?6)
-             ON CONFLICT (session, caller) DO UPDATE SET
-                last_ms = max(last_ms, excluded.last_ms), calls = calls + 1,
-                failed = failed + excluded.failed, refused = refused + excluded.refused",
-        )?
-        .execute((
-            &*record.session,
-            &record.caller.id,
-            &record.caller.role,
-            record.time_ms as i64,
-            i64::from(failed),
-            i64::from(refused),
-        ))?;
     Ok(())
 }
 

@@ -160,7 +160,7 @@ impl Memory {
 }
 
 /// What permission keeps beside the records.
-pub(crate) const APPROVALS: Projection = Projection { tables: approval::store::TABLES, apply: |_, _, _| Ok(()) };
+pub(crate) const APPROVALS: Projection = Projection { tables: approval::store::TABLES, apply: |_, _| Ok(()) };
 /// What permission keeps of each caller.
 pub(crate) const PASTS: Projection = Projection { tables: past::TABLES, apply: past::apply };
 /// Most bytes of the arguments of a refused call that are written down.

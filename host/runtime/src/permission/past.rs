@@ -3,10 +3,11 @@
 //! after a restart as well.
 
 use crate::error::{Error, Kind, Step};
-use crate::journal::{Journal, now_ms};
-use crate::record::{Facts, History, Record, RecordKind, Written};
+use crate::journal::{Journal, Numbered, now_ms};
+use crate::record::{Facts, History, RecordKind, Written};
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
@@ -215,31 +216,39 @@ fn write(connection: &Connection, caller: &str, past: &Past) -> rusqlite::Result
     Ok(())
 }
 
-/// Adds a record to the past of its caller.
-pub(crate) fn apply(connection: &Connection, _seq: i64, entry: &Written) -> rusqlite::Result<()> {
-    match entry {
-        Written::Call(record) if record.kind == RecordKind::Outcome => add(connection, record),
-        Written::Call(_) => Ok(()),
-        Written::Event(event) => {
-            let Some(caller) = event.details.get("caller").and_then(|caller| caller.as_str()) else { return Ok(()) };
-            match &*event.what {
-                "permission.taint_cleared" => change(connection, caller, |past| past.tainted_ms = 0),
-                "permission.resumed" => change(connection, caller, |past| past.halted_ms = None),
-                _ => Ok(()),
+/// Adds records to the pasts of their callers, each of which is read and written once.
+pub(crate) fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<()> {
+    let mut pasts: BTreeMap<&str, Past> = BTreeMap::new();
+    for (_, written) in records {
+        let Some(caller) = whose(written) else { continue };
+        let past = match pasts.entry(caller) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(read(connection, caller)?),
+        };
+        match written {
+            Written::Call(record) => {
+                past.add(&Noted::of(&record.call_id, record.time_ms, &record.facts, record.error.as_ref()));
             }
+            Written::Event(event) if *event.what == *RESUMED => past.halted_ms = None,
+            Written::Event(_) => past.tainted_ms = 0,
         }
     }
+    pasts.into_iter().try_for_each(|(caller, past)| write(connection, caller, &past))
 }
 
-fn change(connection: &Connection, caller: &str, change: impl FnOnce(&mut Past)) -> rusqlite::Result<()> {
-    let mut past = read(connection, caller)?;
-    change(&mut past);
-    write(connection, caller, &past)
-}
+/// What events say that a person did about a caller's past.
+const TAINT_CLEARED: &str = "permission.taint_cleared";
+const RESUMED: &str = "permission.resumed";
 
-fn add(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
-    let noted = Noted::of(&record.call_id, record.time_ms, &record.facts, record.error.as_ref());
-    change(connection, &record.caller.id, |past| past.add(&noted))
+/// Whose past a record adds to.
+fn whose(written: &Written) -> Option<&str> {
+    match written {
+        Written::Call(record) => (record.kind == RecordKind::Outcome).then_some(&*record.caller.id),
+        Written::Event(event) if matches!(&*event.what, TAINT_CLEARED | RESUMED) => {
+            event.details.get("caller").and_then(serde_json::Value::as_str)
+        }
+        Written::Event(_) => None,
+    }
 }
 
 #[cfg(test)]

@@ -242,7 +242,7 @@ pub(crate) fn answer_describe(registry: &Registry, role: &str, args: &Value) -> 
     }
     Ok(json!({
         "name": &*tool.name, "version": &*tool.version, "description": tool.description.trim(),
-        "aliases": tool.aliases, "category": tool.category, "input_schema": tool.input.json,
+        "aliases": tool.aliases, "category": tool.category, "input_schema": tool.input.json(),
         "outputs": tool.outputs, "output_schema": tool.output_schema.as_ref().map(|schema| &schema.json),
         "effect": tool.effect, "risk_level": tool.risk_level, "rate_limit": tool.manifest.rate_limit,
         "timeout_ms": tool.manifest.timeout_ms,

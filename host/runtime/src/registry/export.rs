@@ -52,7 +52,7 @@ pub fn tool(tool: &Tool, form: Form) -> Result<Value, String> {
 
 /// The input schema. All three want the type to be said, which a manifest's own schema may leave out.
 pub fn input(tool: &Tool) -> Value {
-    let mut schema = match &tool.input.json {
+    let mut schema = match tool.input.json() {
         Value::Object(schema) => schema.clone(),
         _ => Map::new(),
     };

@@ -3,8 +3,8 @@
 
 use super::Out;
 use super::low_use::Evaluation;
-use crate::journal::{Claim, Projection};
-use crate::record::{Event, Written};
+use crate::journal::{self, Claim, Numbered, Projection};
+use crate::record::Event;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,8 +26,11 @@ pub(crate) const PROJECTION: Projection = Projection {
     apply,
 };
 
-fn apply(connection: &Connection, _: i64, written: &Written) -> rusqlite::Result<()> {
-    let Written::Event(event) = written else { return Ok(()) };
+fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<()> {
+    journal::events(records).try_for_each(|event| note(connection, event))
+}
+
+fn note(connection: &Connection, event: &Event) -> rusqlite::Result<()> {
     let text = |key: &str| event.details.get(key).and_then(Value::as_str);
     let Some(tool) = text("tool") else { return Ok(()) };
     let time = event.time_ms as i64;

@@ -23,7 +23,7 @@ pub(crate) const PROJECTION: Projection = Projection {
                 PRIMARY KEY (tool, caller, at_ms, call_id)
              ) STRICT, WITHOUT ROWID;
              CREATE INDEX IF NOT EXISTS rate_place_of_a_call ON rate_places (call_id);",
-    apply: |_, _, _| Ok(()),
+    apply: |_, _| Ok(()),
 };
 
 /// A clock that never goes back: the wall clock, or the time that has passed since it was last ahead.

@@ -9,29 +9,58 @@ pub(crate) mod pattern;
 pub(crate) mod shape;
 mod subschema;
 
-use super::manifest::{InputType, Target, TargetSyntax, ToolManifest};
+use super::manifest::{Input, InputType, Target, TargetSyntax, ToolManifest};
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 use shape::Shape;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// The compiled form of a tool's arguments.
+/// The form of a tool's arguments.
 pub struct InputSchema {
-    /// The schema as agents see it.
-    pub json: Value,
     /// The arguments that it names.
     pub fields: BTreeMap<String, Field>,
     /// Whether the manifest lists its inputs, so that nothing else is accepted.
     pub listed: bool,
     /// Whether loose types are repaired.
     pub coercion: bool,
-    /// The schema with the manifest's own keywords.
-    compiled: Compiled,
-    /// What it says for certain about each place.
-    pub(crate) shape: Shape,
     /// Whether looking for all errors of a wrong value could take for ever.
     pub(crate) is_explosive: bool,
+    written: Written,
+    /// What `written` comes to. Where inputs are listed that is right, so it can wait until a call needs it or the start is
+    /// over.
+    made: OnceLock<Made>,
+    validator: OnceLock<Option<Validator>>,
+}
+
+/// What a schema is made of.
+struct Written {
+    /// The listed inputs, where there is no whole schema.
+    inputs: Vec<Input>,
+    /// Arguments whose text is judged, and those that are paths.
+    strict: Vec<String>,
+    paths: Vec<String>,
+}
+
+/// A schema and what follows from it.
+struct Made {
+    /// As agents see it.
+    json: Value,
+    /// The same with the manifest's own keywords, where it has some.
+    whole: Option<Value>,
+    /// What it says for certain about each place.
+    shape: Shape,
+}
+
+impl Made {
+    fn of(json: Value, whole: Option<Value>, written: &Written) -> Made {
+        let shape = Shape::of(whole.as_ref().unwrap_or(&json), &written.strict, &written.paths);
+        Made { json, whole, shape }
+    }
+
+    fn whole(&self) -> &Value {
+        self.whole.as_ref().unwrap_or(&self.json)
+    }
 }
 
 /// What is known about one argument besides its schema.
@@ -45,24 +74,34 @@ pub struct Field {
     pub default: Option<Value>,
 }
 
-/// A schema that is compiled once, at the latest when it is needed first.
-struct Compiled {
-    schema: Value,
-    validator: OnceLock<Option<Validator>>,
-}
-
 impl InputSchema {
     /// The schema, compiled. Fetches nothing. `None` where listed inputs come to a schema that is none, which is a fault of
     /// the runtime.
     pub(crate) fn validator(&self) -> Option<&Validator> {
-        let Compiled { schema, validator: compiled } = &self.compiled;
-        compiled.get_or_init(|| validator(schema, &BTreeMap::new(), true).ok()).as_ref()
+        self.validator.get_or_init(|| validator(self.made().whole(), &BTreeMap::new(), true).ok()).as_ref()
+    }
+
+    /// The schema as agents see it.
+    pub fn json(&self) -> &Value {
+        &self.made().json
+    }
+
+    /// What it says for certain about each place.
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.made().shape
+    }
+
+    fn made(&self) -> &Made {
+        self.made.get_or_init(|| {
+            let [json, whole] = [false, true].map(|with_own| inputs::schema(&self.written.inputs, with_own));
+            Made::of(json, Some(whole), &self.written)
+        })
     }
 }
 
 impl std::fmt::Debug for InputSchema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("InputSchema").field("json", &self.json).finish_non_exhaustive()
+        f.debug_struct("InputSchema").field("json", self.json()).finish_non_exhaustive()
     }
 }
 
@@ -99,47 +138,50 @@ pub fn compile_output(manifest: &ToolManifest) -> Result<Option<OutputSchema>, P
     }
 }
 
-/// Compiles the arguments of a manifest, whose targets are those. The problems are sentences that name the argument,
-/// each with its place.
+/// Checks the arguments of a manifest, whose targets are those, and compiles a whole schema of them. The problems are
+/// sentences that name the argument, each with its place.
 pub fn compile(manifest: &ToolManifest, targets: &[Target]) -> Result<InputSchema, Vec<Problem>> {
-    let listed = manifest.input_schema.is_none();
-    let (json, whole, fields) = match &manifest.input_schema {
+    let input = match &manifest.input_schema {
         Some(_) if !manifest.inputs.is_empty() => {
             return Err(vec![problem("`inputs` and `input_schema` exclude each other")]);
         }
-        Some(schema) => (schema.clone(), schema.clone(), inputs::fields_of(schema)),
-        None => {
-            let listed = inputs::schema(&manifest.inputs)?;
-            (listed.published, listed.whole, listed.fields)
-        }
+        Some(schema) => whole(schema, manifest, targets)?,
+        None => InputSchema {
+            fields: inputs::fields(&manifest.inputs)?,
+            listed: true,
+            coercion: manifest.coercion,
+            is_explosive: false,
+            written: Written::of(&manifest.inputs, targets),
+            made: OnceLock::new(),
+            validator: OnceLock::new(),
+        },
     };
-    let takes_objects = match json.get("type") {
+    let wrong = wrong_values(manifest);
+    if wrong.is_empty() { Ok(input) } else { Err(wrong) }
+}
+
+/// Arguments as one schema. What its author wrote is compiled now, so that what is wrong with it is said now.
+fn whole(schema: &Value, manifest: &ToolManifest, targets: &[Target]) -> Result<InputSchema, Vec<Problem>> {
+    let takes_objects = match schema.get("type") {
         Some(Value::Array(types)) => types.iter().any(|type_| type_ == "object"),
         Some(type_) => type_ == "object",
-        None => json != Value::Bool(false),
+        None => *schema != Value::Bool(false),
     };
     if !takes_objects {
         return Err(vec![problem("the arguments of a tool are a JSON object")]);
     }
-    let cost = cost::weigh(&whole).map_err(|why| vec![problem(format!("the schema cannot be used: {why}"))])?;
-    // What listed inputs come to is made here and right; compiling it can wait until the tool is called or the start over.
-    let compiled = match listed && manifest.schemas.is_empty() {
-        true => OnceLock::new(),
-        false => OnceLock::from(Some(validator(&whole, &manifest.schemas, listed).map_err(|why| vec![problem(why)])?)),
-    };
-    let (strict, paths) = target_texts(targets);
-    let shape = Shape::of(&whole, &strict, &paths);
-    let input = InputSchema {
-        json,
-        fields,
-        listed,
+    let cost = cost::weigh(schema).map_err(|why| vec![problem(format!("the schema cannot be used: {why}"))])?;
+    let validator = validator(schema, &manifest.schemas, false).map_err(|why| vec![problem(why)])?;
+    let written = Written::of(&[], targets);
+    Ok(InputSchema {
+        fields: inputs::fields_of(schema),
+        listed: false,
         coercion: manifest.coercion,
-        compiled: Compiled { schema: whole, validator: compiled },
-        shape,
         is_explosive: cost == cost::Cost::Explosive,
-    };
-    let wrong = wrong_values(&input, manifest);
-    if wrong.is_empty() { Ok(input) } else { Err(wrong) }
+        made: OnceLock::from(Made::of(schema.clone(), None, &written)),
+        written,
+        validator: OnceLock::from(Some(validator)),
+    })
 }
 
 fn problem(why: impl Into<String>) -> Problem {
@@ -167,27 +209,30 @@ fn validator(schema: &Value, documents: &BTreeMap<String, Value>, with_formats: 
     format::add(options).build(schema).map_err(|error| wrong(&error))
 }
 
-/// Arguments whose text permission judges: they can be read by a person, and paths have one form.
-fn target_texts(targets: &[Target]) -> (Vec<&str>, Vec<&str>) {
-    let named = |is: fn(TargetSyntax) -> bool| {
-        targets.iter().filter(|target| is(target.syntax)).map(|target| target.argument.as_str()).collect()
-    };
-    // Commands and statements are read by their meaning, and what they have in quotes is theirs.
-    (
-        named(|syntax| matches!(syntax, TargetSyntax::Name | TargetSyntax::Url)),
-        named(|syntax| syntax == TargetSyntax::Path),
-    )
+impl Written {
+    /// Arguments whose text permission judges can be read by a person, and paths have one form.
+    fn of(inputs: &[Input], targets: &[Target]) -> Written {
+        let named = |is: fn(TargetSyntax) -> bool| {
+            targets.iter().filter(|target| is(target.syntax)).map(|target| target.argument.clone()).collect()
+        };
+        Written {
+            inputs: inputs.to_vec(),
+            // Commands and statements are read by their meaning, and what they have in quotes is theirs.
+            strict: named(|syntax| matches!(syntax, TargetSyntax::Name | TargetSyntax::Url)),
+            paths: named(|syntax| syntax == TargetSyntax::Path),
+        }
+    }
 }
 
 /// Defaults that a call could not send. Whoever leaves the argument out would be refused for it.
-fn wrong_values(input: &InputSchema, manifest: &ToolManifest) -> Vec<Problem> {
+fn wrong_values(manifest: &ToolManifest) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for (index, listed) in manifest.inputs.iter().enumerate().filter(|(_, listed)| listed.default.is_some()) {
-        let Some(property) = input.json["properties"].get(&listed.name) else { continue };
-        let default = listed.default.as_ref().unwrap_or(&Value::Null);
-        let is_right = validator(property, &BTreeMap::new(), true).is_ok_and(|validator| validator.is_valid(default));
+    for (index, input) in manifest.inputs.iter().enumerate() {
+        let Some(default) = &input.default else { continue };
+        let property = inputs::property(input, false);
+        let is_right = validator(&property, &BTreeMap::new(), true).is_ok_and(|validator| validator.is_valid(default));
         if !is_right {
-            let why = format!("the default of input `{}` is none of its values", listed.name);
+            let why = format!("the default of input `{}` is none of its values", input.name);
             problems.push((format!("/tool/inputs/{index}/default"), why));
         }
     }

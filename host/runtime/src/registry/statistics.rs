@@ -3,11 +3,11 @@
 
 use super::discovery::{Qualities, Quality};
 use crate::error::{Kind, Step};
-use crate::journal::{self, Projection};
-use crate::record::{Record, RecordKind, Written};
+use crate::journal::{self, Numbered, Projection};
+use crate::record::Record;
 use rusqlite::Connection;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Names of tools that there are not, of which lookups are counted; further ones are counted together.
@@ -39,72 +39,113 @@ pub(crate) const PROJECTION: Projection = Projection {
     apply,
 };
 
-fn apply(connection: &Connection, _: i64, written: &Written) -> rusqlite::Result<()> {
-    match written {
-        Written::Call(record) if record.kind == RecordKind::Outcome => count(connection, record),
-        Written::Call(_) | Written::Event(_) => Ok(()),
-    }
+/// Tool, version, adapter and backend.
+type Of<'a> = [&'a str; 4];
+
+/// What outcomes add to one row.
+#[derive(Default)]
+struct Added {
+    lookups: i64,
+    calls: i64,
+    ok: i64,
+    cancelled: i64,
+    invalid: i64,
+    denied: [i64; 3],
+    limited: i64,
+    sum_us: i64,
+    last_ms: i64,
 }
 
-/// What one outcome adds.
-fn count(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
-    let facts = &record.facts;
-    let kind = record.error.as_ref().map(|error| error.kind);
-    let ran = facts.usage.filter(|_| record.code.is_some());
-    let is = |wanted: bool| i64::from(wanted);
-    let denied = |layer: u8| {
-        let by_permission = record.error.as_ref().is_some_and(|error| error.step == Step::Permission);
-        is(by_permission && facts.layer == Some(layer) && kind != Some(Kind::RateLimited))
-    };
-    let tool = match kind {
-        Some(Kind::UnknownTool) => unknown_name(connection, &facts.tool)?,
-        _ => &facts.tool,
-    };
-    let version = facts.version.as_deref().unwrap_or_default();
-    let adapter = facts.adapter.as_deref().unwrap_or_default();
-    let backend = facts.backend.as_deref().unwrap_or_default();
+/// Calls of one kind and day often come together, so each row is written once.
+fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<()> {
+    let mut uses: BTreeMap<(Of<'_>, i64), Added> = BTreeMap::new();
+    let mut latencies: BTreeMap<(Of<'_>, i64), i64> = BTreeMap::new();
+    let mut names = BTreeSet::new();
+    for (_, record) in journal::outcomes(records) {
+        let facts = &record.facts;
+        let tool = match record.error.as_ref().map(|error| error.kind) {
+            Some(Kind::UnknownTool) => unknown_name(connection, &facts.tool, &mut names)?,
+            _ => &facts.tool,
+        };
+        let [version, adapter, backend] =
+            [&facts.version, &facts.adapter, &facts.backend].map(|said| said.as_deref().unwrap_or_default());
+        let of = [tool, version, adapter, backend];
+        let latency = uses.entry((of, (record.time_ms / DAY_MS) as i64)).or_default().add(record);
+        if let Some(us) = latency {
+            *latencies.entry((of, bucket(us))).or_default() += 1;
+        }
+    }
     let mut statement = connection.prepare_cached(
-        "INSERT INTO tool_use VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
-         ON CONFLICT DO UPDATE SET lookups = lookups + 1, calls = calls + excluded.calls, ok = ok + excluded.ok,
-            cancelled = cancelled + excluded.cancelled, invalid = invalid + excluded.invalid,
+        "INSERT INTO tool_use VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+         ON CONFLICT DO UPDATE SET lookups = lookups + excluded.lookups, calls = calls + excluded.calls,
+            ok = ok + excluded.ok, cancelled = cancelled + excluded.cancelled, invalid = invalid + excluded.invalid,
             denied_role = denied_role + excluded.denied_role, denied_risk = denied_risk + excluded.denied_risk,
             denied_person = denied_person + excluded.denied_person, limited = limited + excluded.limited,
             sum_us = sum_us + excluded.sum_us, last_ms = max(last_ms, excluded.last_ms)",
     )?;
-    statement.execute(rusqlite::params![
-        tool,
-        version,
-        adapter,
-        backend,
-        (record.time_ms / DAY_MS) as i64,
-        is(ran.is_some()),
-        is(ran.is_some() && kind.is_none()),
-        is(ran.is_some() && kind == Some(Kind::Cancelled)),
-        is(kind == Some(Kind::InvalidInput) && ran.is_none()),
-        denied(1),
-        denied(2),
-        denied(3),
-        is(kind == Some(Kind::RateLimited)),
-        ran.map_or(0, |usage| usage.wall_us as i64),
-        if ran.is_some() { record.time_ms as i64 } else { 0 },
-    ])?;
-    let Some(usage) = ran.filter(|_| kind != Some(Kind::Cancelled)) else { return Ok(()) };
+    for (([tool, version, adapter, backend], day), added) in &uses {
+        let Added { lookups, calls, ok, cancelled, invalid, denied: [role, risk, person], limited, sum_us, last_ms } =
+            added;
+        statement.execute(rusqlite::params![
+            tool, version, adapter, backend, day, lookups, calls, ok, cancelled, invalid, role, risk, person, limited,
+            sum_us, last_ms
+        ])?;
+    }
     let mut statement = connection.prepare_cached(
-        "INSERT INTO tool_latency VALUES (?1, ?2, ?3, ?4, ?5, 1) ON CONFLICT DO UPDATE SET count = count + 1",
+        "INSERT INTO tool_latency VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT DO UPDATE SET count = count + excluded.count",
     )?;
-    statement.execute(rusqlite::params![tool, version, adapter, backend, bucket(usage.wall_us)])?;
+    for (([tool, version, adapter, backend], bucket), count) in &latencies {
+        statement.execute((tool, version, adapter, backend, bucket, count))?;
+    }
     Ok(())
 }
 
+impl Added {
+    /// Adds an outcome. How long the call ran, if that counts.
+    fn add(&mut self, record: &Record) -> Option<u64> {
+        let facts = &record.facts;
+        let kind = record.error.as_ref().map(|error| error.kind);
+        let ran = facts.usage.filter(|_| record.code.is_some());
+        let count = i64::from;
+        self.lookups += 1;
+        self.calls += count(ran.is_some());
+        self.ok += count(ran.is_some() && kind.is_none());
+        self.cancelled += count(ran.is_some() && kind == Some(Kind::Cancelled));
+        self.invalid += count(kind == Some(Kind::InvalidInput) && ran.is_none());
+        self.limited += count(kind == Some(Kind::RateLimited));
+        let by_permission = record.error.as_ref().is_some_and(|error| error.step == Step::Permission);
+        if by_permission && kind != Some(Kind::RateLimited) {
+            let layer = facts.layer.and_then(|layer| usize::from(layer).checked_sub(1));
+            if let Some(denied) = layer.and_then(|layer| self.denied.get_mut(layer)) {
+                *denied += 1;
+            }
+        }
+        let usage = ran?;
+        self.sum_us += usage.wall_us as i64;
+        self.last_ms = self.last_ms.max(record.time_ms as i64);
+        (kind != Some(Kind::Cancelled)).then_some(usage.wall_us)
+    }
+}
+
 /// The name under which lookups of a tool that there is not are counted: nobody fills the disk with names.
-fn unknown_name<'a>(connection: &Connection, name: &'a str) -> rusqlite::Result<&'a str> {
+/// `names` are those that come into the table together with this one.
+fn unknown_name<'a>(
+    connection: &Connection,
+    name: &'a str,
+    names: &mut BTreeSet<&'a str>,
+) -> rusqlite::Result<&'a str> {
     let known = "SELECT EXISTS (SELECT 1 FROM tool_use WHERE tool = ?1 AND version = '')";
-    if connection.prepare_cached(known)?.query_row([name], |row| row.get::<_, bool>(0))? {
+    if names.contains(name) || connection.prepare_cached(known)?.query_row([name], |row| row.get::<_, bool>(0))? {
         return Ok(name);
     }
     let count = "SELECT count(DISTINCT tool) FROM tool_use WHERE version = ''";
     let count: i64 = connection.prepare_cached(count)?.query_row((), |row| row.get(0))?;
-    Ok(if count < UNKNOWN_NAMES { name } else { OTHERS })
+    if count + names.len() as i64 >= UNKNOWN_NAMES {
+        return Ok(OTHERS);
+    }
+    names.insert(name);
+    Ok(name)
 }
 
 fn bucket(us: u64) -> i64 {

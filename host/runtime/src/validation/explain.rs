@@ -40,7 +40,7 @@ impl Walk<'_> {
             return;
         }
         self.left -= 1;
-        let shape = &self.whole.schema.shape;
+        let shape = self.whole.schema.shape();
         let place = shape.place(id);
         if !place.kinds.has(Kinds::of(value)) {
             let expected = names(place.kinds);

@@ -3,13 +3,14 @@
 
 use super::reveal;
 use crate::call::Judged;
-use crate::journal::Projection;
-use crate::record::{RecordKind, Written};
+use crate::error::Error;
+use crate::journal::{self, Numbered, Projection};
 use crate::registry::Tool;
 use crate::registry::schema::shape::{ROOT, Shape};
 use rusqlite::Connection;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Different mistakes, and different forms of calls, that are kept of one tool.
 const KEPT: u32 = 200;
@@ -61,38 +62,44 @@ pub(crate) const PROJECTION: Projection = Projection {
     apply,
 };
 
-fn apply(connection: &Connection, _: i64, written: &Written) -> rusqlite::Result<()> {
-    let Written::Call(record) = written else { return Ok(()) };
-    if record.kind != RecordKind::Outcome {
-        return Ok(());
-    }
-    let tool: &str = &record.facts.tool;
-    let time_ms = i64::try_from(record.time_ms).unwrap_or(i64::MAX);
-    match (&record.error, &record.facts.form) {
-        (None, Some(form)) => {
-            let mut add = connection.prepare_cached(
-                "INSERT INTO argument_forms SELECT ?1, ?2, 1, ?3
-                   WHERE (SELECT count(*) FROM argument_forms WHERE tool = ?1) < ?4
-                      OR EXISTS (SELECT 1 FROM argument_forms WHERE tool = ?1 AND form = ?2)
-                 ON CONFLICT DO UPDATE SET count = count + 1, last_ms = excluded.last_ms",
-            )?;
-            add.execute((tool, &**form, time_ms, KEPT)).map(drop)
-        }
-        (Some(error), _) => {
-            let mut add = connection.prepare_cached(
-                "INSERT INTO argument_mistakes SELECT ?1, ?2, ?3, ?4, ?5, 1, ?6
-                   WHERE (SELECT count(*) FROM argument_mistakes WHERE tool = ?1) < ?7
-                      OR EXISTS (SELECT 1 FROM argument_mistakes WHERE tool = ?1 AND path = ?2 AND rule = ?3)
-                 ON CONFLICT DO UPDATE SET count = count + 1, last_ms = excluded.last_ms",
-            )?;
-            for problem in &error.problems {
-                let path = any_item(&problem.path);
-                add.execute((tool, path, &problem.rule, &problem.expected, &problem.hint, time_ms, KEPT))?;
+fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<()> {
+    // The same form often comes again and again, so it is written once.
+    let mut forms: BTreeMap<(&str, &str), (i64, i64)> = BTreeMap::new();
+    for (_, record) in journal::outcomes(records) {
+        let time_ms = i64::try_from(record.time_ms).unwrap_or(i64::MAX);
+        match (&record.error, &record.facts.form) {
+            (None, Some(form)) => {
+                let (count, last_ms) = forms.entry((&*record.facts.tool, &**form)).or_default();
+                (*count, *last_ms) = (*count + 1, time_ms);
             }
-            Ok(())
+            (Some(error), _) => add_mistakes(connection, &record.facts.tool, error, time_ms)?,
+            (None, None) => {}
         }
-        (None, None) => Ok(()),
     }
+    let mut add = connection.prepare_cached(
+        "INSERT INTO argument_forms SELECT ?1, ?2, ?3, ?4
+           WHERE (SELECT count(*) FROM argument_forms WHERE tool = ?1) < ?5
+              OR EXISTS (SELECT 1 FROM argument_forms WHERE tool = ?1 AND form = ?2)
+         ON CONFLICT DO UPDATE SET count = count + excluded.count, last_ms = excluded.last_ms",
+    )?;
+    for ((tool, form), (count, last_ms)) in forms {
+        add.execute((tool, form, count, last_ms, KEPT))?;
+    }
+    Ok(())
+}
+
+fn add_mistakes(connection: &Connection, tool: &str, error: &Error, time_ms: i64) -> rusqlite::Result<()> {
+    let mut add = connection.prepare_cached(
+        "INSERT INTO argument_mistakes SELECT ?1, ?2, ?3, ?4, ?5, 1, ?6
+           WHERE (SELECT count(*) FROM argument_mistakes WHERE tool = ?1) < ?7
+              OR EXISTS (SELECT 1 FROM argument_mistakes WHERE tool = ?1 AND path = ?2 AND rule = ?3)
+         ON CONFLICT DO UPDATE SET count = count + 1, last_ms = excluded.last_ms",
+    )?;
+    for problem in &error.problems {
+        let path = any_item(&problem.path);
+        add.execute((tool, path, &problem.rule, &problem.expected, &problem.hint, time_ms, KEPT))?;
+    }
+    Ok(())
 }
 
 fn any_item(path: &str) -> String {
@@ -138,7 +145,7 @@ pub(crate) fn templates(connection: &Connection, tool: &str) -> rusqlite::Result
 
 /// The form of a call's arguments: which ones there are, of which kinds. Defaults are left out.
 pub(crate) fn form(tool: &Tool, judged: &Judged) -> Option<std::sync::Arc<str>> {
-    let shape = &tool.input.shape;
+    let shape = tool.input.shape();
     let members = judged.value.as_object()?;
     let is_default = |key: &str, value: &Value| {
         tool.input.fields.get(key).is_some_and(|field| field.default.as_ref() == Some(value))

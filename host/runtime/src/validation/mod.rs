@@ -72,11 +72,11 @@ pub fn judge(tool: &Tool, args: &Arguments, longest: Duration) -> Result<Judged,
     let Read { mut value, inexact, mut repairs } = read(args, schema).map_err(|problem| refuse(tool, vec![problem]))?;
     let mut found: Vec<Problem> = inexact.iter().filter_map(|number| inexact_problem(number, schema)).collect();
     if schema.coercion {
-        repairs.extend(coerce::coerce(&mut value, &schema.shape));
+        repairs.extend(coerce::coerce(&mut value, schema.shape()));
     }
     fill_defaults(&mut value, schema);
-    found.extend(sanitise::sanitise(&mut value, &schema.shape));
-    found.extend(numbers::too_large(&value, &schema.shape));
+    found.extend(sanitise::sanitise(&mut value, schema.shape()));
+    found.extend(numbers::too_large(&value, schema.shape()));
     let validator = schema.validator().ok_or_else(|| {
         Error::internal(
             Step::Validation,
@@ -191,7 +191,7 @@ fn fill_defaults(args: &mut Value, schema: &InputSchema) {
 
 /// A number that is not quite what was written is right only where any number is wanted.
 fn inexact_problem(number: &Inexact, schema: &InputSchema) -> Option<Problem> {
-    match numbers::is_any_number(&number.path, &schema.shape) {
+    match numbers::is_any_number(&number.path, schema.shape()) {
         true => None,
         false => Some(Problem {
             path: parse::pointer_of(&number.path),

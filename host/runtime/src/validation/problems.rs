@@ -209,7 +209,7 @@ fn unknown_key(path: &str, key: &str, known: &[&str]) -> Problem {
 
 /// The member names that are known at a place.
 pub(super) fn known_names(path: &str, whole: Whole<'_>) -> Vec<String> {
-    let shape = &whole.schema.shape;
+    let shape = whole.schema.shape();
     let names = places_at(path, whole).into_iter().flat_map(|id| shape.place(id).members.keys().cloned());
     let mut names: Vec<String> = names.collect();
     names.sort();
@@ -220,12 +220,12 @@ pub(super) fn known_names(path: &str, whole: Whole<'_>) -> Vec<String> {
 /// Whether what stands at a place is shown to nobody.
 pub(super) fn is_secret(path: &str, whole: Whole<'_>) -> bool {
     let is_named = path.split('/').any(reveal::is_secret_name);
-    is_named || places_at(path, whole).into_iter().any(|id| whole.schema.shape.place(id).text.is_secret)
+    is_named || places_at(path, whole).into_iter().any(|id| whole.schema.shape().place(id).text.is_secret)
 }
 
 /// All places of the shape that a pointer leads to.
 fn places_at(path: &str, whole: Whole<'_>) -> Vec<usize> {
-    let shape = &whole.schema.shape;
+    let shape = whole.schema.shape();
     let mut value = Some(whole.value);
     let mut places = with_branches(vec![ROOT], shape);
     for part in path.split('/').skip(1) {

@@ -1,17 +1,16 @@
 //! Which outcomes does somebody have to look at? Keeps a list of them beside the records.
 
 use crate::error::{Kind, Step};
-use crate::journal::Projection;
-use crate::record::{Record, RecordKind, Written};
+use crate::journal::{self, Numbered, Projection};
+use crate::record::Record;
 use rusqlite::Connection;
 
 /// The list.
 pub(crate) const PROJECTION: Projection =
     Projection { tables: "CREATE TABLE IF NOT EXISTS incidents (seq INTEGER PRIMARY KEY) STRICT;", apply };
 
-fn apply(connection: &Connection, seq: i64, written: &Written) -> rusqlite::Result<()> {
-    let Written::Call(record) = written else { return Ok(()) };
-    if record.kind == RecordKind::Outcome && is_incident(record) {
+fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<()> {
+    for (seq, _) in journal::outcomes(records).filter(|(_, record)| is_incident(record)) {
         connection.prepare_cached("INSERT INTO incidents (seq) VALUES (?1)")?.execute([seq])?;
     }
     Ok(())

@@ -8,17 +8,8 @@ use std::collections::BTreeMap;
 
 type Fields = BTreeMap<String, Field>;
 
-/// Listed inputs, compiled.
-pub(super) struct Listed {
-    /// The schema as agents see it.
-    pub(super) published: Value,
-    /// The same with the manifest's own keywords.
-    pub(super) whole: Value,
-    pub(super) fields: Fields,
-}
-
-/// The schema of inputs, and what is known about each.
-pub(super) fn schema(inputs: &[Input]) -> Result<Listed, Vec<Problem>> {
+/// What is known about each input, if they are right.
+pub(super) fn fields(inputs: &[Input]) -> Result<Fields, Vec<Problem>> {
     let mut fields = Fields::new();
     let mut problems = Vec::new();
     for (index, input) in inputs.iter().enumerate() {
@@ -29,19 +20,15 @@ pub(super) fn schema(inputs: &[Input]) -> Result<Listed, Vec<Problem>> {
             problems.push((at, format!("input `{}` stands there twice", input.name)));
         }
     }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    if problems.is_empty() { Ok(fields) } else { Err(problems) }
+}
+
+/// The schema of inputs that are right, as agents see it or with the manifest's own keywords.
+pub(super) fn schema(inputs: &[Input], with_own: bool) -> Value {
     let required: Vec<&str> = inputs.iter().filter(|input| input.required).map(|input| input.name.as_str()).collect();
-    let object = |property: fn(&Input) -> Value| {
-        let properties: Map<String, Value> = inputs.iter().map(|input| (input.name.clone(), property(input))).collect();
-        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
-    };
-    Ok(Listed {
-        published: object(|input| property(input, false)),
-        whole: object(|input| property(input, true)),
-        fields,
-    })
+    let properties: Map<String, Value> =
+        inputs.iter().map(|input| (input.name.clone(), property(input, with_own))).collect();
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
 fn wrong(input: &Input) -> Vec<String> {
@@ -88,7 +75,8 @@ fn wrong(input: &Input) -> Vec<String> {
     problems
 }
 
-fn property(input: &Input, with_own: bool) -> Value {
+/// The schema of one input.
+pub(super) fn property(input: &Input, with_own: bool) -> Value {
     let mut schema = type_schema(input.type_);
     if let Some(description) = &input.description {
         schema.insert("description".into(), json!(description));

@@ -64,7 +64,7 @@ pub(crate) struct Text {
 impl Shape {
     /// The shape of a schema. The text of the members in `strict` and `paths` is what it is for permission, whatever
     /// the schema says.
-    pub(crate) fn of(schema: &Value, strict: &[&str], paths: &[&str]) -> Shape {
+    pub(crate) fn of(schema: &Value, strict: &[String], paths: &[String]) -> Shape {
         let mut builder = Builder { places: vec![Some(Place::anything())], ids: HashMap::new(), waiting: Vec::new() };
         builder.place(vec![Schema::new(schema)]);
         while let Some((id, schemas)) = builder.waiting.pop() {
