@@ -146,15 +146,21 @@ pub fn compile(manifest: &ToolManifest, targets: &[Target]) -> Result<InputSchem
             return Err(vec![problem("`inputs` and `input_schema` exclude each other")]);
         }
         Some(schema) => whole(schema, manifest, targets)?,
-        None => InputSchema {
-            fields: inputs::fields(&manifest.inputs)?,
-            listed: true,
-            coercion: manifest.coercion,
-            is_explosive: false,
-            written: Written::of(&manifest.inputs, targets),
-            made: OnceLock::new(),
-            validator: OnceLock::new(),
-        },
+        None => {
+            // Listed inputs refer to no document; what is wrong with one is said all the same.
+            if !manifest.schemas.is_empty() {
+                validator(&Value::Bool(true), &manifest.schemas, true).map_err(|why| vec![problem(why)])?;
+            }
+            InputSchema {
+                fields: inputs::fields(&manifest.inputs)?,
+                listed: true,
+                coercion: manifest.coercion,
+                is_explosive: false,
+                written: Written::of(&manifest.inputs, targets),
+                made: OnceLock::new(),
+                validator: OnceLock::new(),
+            }
+        }
     };
     let wrong = wrong_values(manifest);
     if wrong.is_empty() { Ok(input) } else { Err(wrong) }
