@@ -6,7 +6,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 fn main() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    // Asked when it runs: a target folder may be shared by several checkouts, and this may have been compiled in another one.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the folder of the package");
+    let folder = Path::new(&here).join("scenarios");
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut names: Vec<String> = std::fs::read_dir(&folder)
         .expect("the folder of scenarios is beside this script")

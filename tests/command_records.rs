@@ -1,11 +1,12 @@
 //! What do people see of what is written down? Sessions, replays, figures and damage, by the command.
 
-use crate::support::user::User;
+use crate::support::user::{User, binary};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
 
-/// A session of one process: a task, a read, a write, three refusals. Its name.
-fn session(user: &User) -> String {
-    user.write("workspace/a.txt", "one\n");
+/// What a session asks for: a task, a read, a write, three refusals.
+fn calls() -> String {
     let calls = [
         json!({ "tool": "set_task", "args": { "task": "count the lines" } }),
         json!({ "tool": "file_read", "args": { "path": "a.txt" } }),
@@ -14,10 +15,29 @@ fn session(user: &User) -> String {
         json!({ "tool": "file_reed", "args": { "path": "a.txt" } }),
         json!({ "tool": "file_read", "args": { "pfad": "a.txt" } }),
     ];
-    let calls: String = calls.iter().map(|call| format!("{call}\n")).collect();
-    user.run_with(&["call", "--batch", "-"], &calls).exits(6);
+    calls.iter().map(|call| format!("{call}\n")).collect()
+}
+
+/// A session of one process. Its name.
+fn session(user: &User) -> String {
+    user.write("workspace/a.txt", "one\n");
+    user.run_with(&["call", "--batch", "-"], &calls()).exits(6);
     let listed = user.run(&["trajectory", "list"]).exits(0).json();
     listed[0]["session"].as_str().unwrap().to_owned()
+}
+
+/// A session whose process is killed once all is answered, so that its log stays beside the records.
+fn killed_session(user: &User) {
+    user.write("workspace/a.txt", "one\n");
+    let mut command = user.program(binary());
+    let mut child = command.args(["call", "--batch", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    let calls = calls();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(calls.as_bytes()).unwrap();
+    let answers = BufReader::new(child.stdout.take().unwrap()).lines().take(calls.lines().count());
+    assert_eq!(answers.map(Result::unwrap).count(), calls.lines().count());
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]
@@ -89,10 +109,10 @@ fn the_use_of_results_is_told_in_sentences() {
 #[test]
 fn a_write_that_was_cut_off_is_told_to_whoever_looks() {
     let user = User::builder();
-    session(&user);
+    killed_session(&user);
     let log = user.state().join("journal.db-wal");
     let whole = std::fs::read(&log).unwrap();
-    assert!(whole.len() > 32, "the log stays when the command ends");
+    assert!(whole.len() > 32, "the log stays when the command is killed");
     std::fs::write(&log, [&whole[..], &[0, 0, 0, 1, 0, 0, 0, 9], &whole[16..24], &[7; 700]].concat()).unwrap();
     user.run(&["call", "file_list"]).exits(0);
     let said = "an unfinished write of 716 bytes was dropped";
