@@ -126,3 +126,18 @@ fn completed(completion: &Completion) -> Result<Tool, Faults> {
     let surroundings = Surroundings { completion: Some(completion), reasons: None, built_in: None };
     tool::parse(Path::new("database_query.yaml"), &whole(), &surroundings)
 }
+
+#[test]
+fn documents_are_checked_also_where_inputs_are_listed() {
+    let with = |document: &str| {
+        let manifest = format!(
+            "[tool]\nname = \"a\"\nversion = \"1.0.0\"\ndescription = \"does\"\ninputs = [{{ name = \"x\", type = \"string\" }}]\n\
+             schemas = {{ \"http://x.test/n.json\" = '{document}' }}\npermissions = {{ risk_level = \"low\" }}\n\
+             backend = {{ type = \"x\", adapter = \"x\" }}\n"
+        );
+        parse("a.toml", &manifest)
+    };
+    with(r#"{ "$defs": { "n": { "enum": [null, 1] } } }"#).unwrap();
+    let faults = with(r#"{ "$ref": "http://127.0.0.1:9/m.json" }"#).unwrap_err().to_string();
+    assert!(faults.contains("schema is wrong"), "{faults}");
+}

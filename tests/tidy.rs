@@ -43,6 +43,7 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("config.rs", "reads the configuration"),
     ("document.rs", "reads files that people wrote"),
     ("registry/admin.rs", "reads manifests"),
+    ("registry/parsed.rs", "keeps what manifests said"),
     ("registry/pinned.rs", "keeps what is accepted of tools"),
     ("folders.rs", "looks whether folders of plugins and tools have changed"),
     ("registry/life.rs", "keeps its tables in the journal's transactions"),

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "looks at the operator's own folders of plugins and tools")]
 
 use crate::call::Digest;
+use crate::spread;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -13,19 +14,15 @@ const DEEPEST: usize = 4;
 
 /// What tells folders, and single files, from what they were.
 pub(crate) fn fingerprint<'a>(places: impl IntoIterator<Item = &'a PathBuf>) -> Digest {
-    let mut found = Vec::new();
-    for place in places {
-        look(place, 0, &mut found);
-    }
+    let mut found: Vec<Vec<u8>> = places.into_iter().flat_map(|place| look(place, 0)).collect();
     found.sort_unstable();
+    found.truncate(MOST);
     Digest::of_parts(found.iter().map(Vec::as_slice))
 }
 
-fn look(place: &Path, depth: usize, found: &mut Vec<Vec<u8>>) {
-    if found.len() >= MOST || depth > DEEPEST {
-        return;
-    }
-    let Ok(metadata) = place.symlink_metadata() else { return };
+/// What is at a place and beneath it.
+fn look(place: &Path, depth: usize) -> Vec<Vec<u8>> {
+    let Ok(metadata) = place.symlink_metadata() else { return Vec::new() };
     let mut part = place.as_os_str().as_encoded_bytes().to_vec();
     for number in [
         metadata.len(),
@@ -36,10 +33,11 @@ fn look(place: &Path, depth: usize, found: &mut Vec<Vec<u8>>) {
     ] {
         part.extend(number.to_le_bytes());
     }
-    found.push(part);
-    if metadata.is_dir() {
-        for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
-            look(&entry.path(), depth + 1, found);
-        }
+    if !metadata.is_dir() || depth == DEEPEST {
+        return vec![part];
     }
+    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+    let beneath: Vec<PathBuf> = entries.take(MOST).map(|entry| entry.path()).collect();
+    let looked = spread::over(&beneath, |place| look(place, depth + 1));
+    std::iter::once(part).chain(looked.into_iter().flatten()).collect()
 }

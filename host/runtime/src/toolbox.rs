@@ -10,6 +10,7 @@ use crate::document::{Fault, Faults};
 use crate::permission::policy::Policies;
 use crate::registry::admin::{self, Around, Entry, ManifestText};
 use crate::registry::change::Difference;
+use crate::registry::parsed::Parsed;
 use crate::registry::pinned::{self, Accepted, AcceptedAdapter, Held, Lock, Then};
 use crate::registry::{Out, Registry};
 use crate::sandbox::install::Installing;
@@ -100,7 +101,9 @@ pub(crate) fn load(reading: &Reading<'_>, watch: &mut dyn FnMut(Installing<'_>))
     new.keep_what_cannot_be_read(known);
     let around = Around { completions: &config.completions, reasons: &reasons, out };
     let usual = known.filter(|known| known.reasons == reasons).map(|known| known.registry.entries());
-    let (entries, found) = admin::parse_known(&manifests, &around, usual.unwrap_or_default());
+    let parsed = if usual.is_none() { Parsed::read(&config.state_dir) } else { Parsed::default() };
+    let (entries, found) = admin::parse_known(&manifests, &around, usual.unwrap_or_default(), &parsed);
+    parsed.remember(&config.state_dir, &entries, usual.unwrap_or_default());
     // Most are what was accepted, so whose text is needed is looked for when it is.
     let texts = OnceCell::new();
     let text = |file: &Path| {

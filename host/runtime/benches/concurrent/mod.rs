@@ -56,6 +56,8 @@ async fn together<F: Future<Output = ()> + Send + 'static>(callers: usize, call:
 
 /// Bytes of memory that one more running call takes: so many that spin until their time is over, less one that does.
 pub(crate) async fn memory_of_one_more(runtime: &Arc<Runtime>, calls: usize) -> usize {
+    // Once before, so that what the start used has gone back to the system and hides nothing.
+    spinning(runtime, 1).await;
     let (alone, all) = (spinning(runtime, 1).await, spinning(runtime, calls).await);
     all.saturating_sub(alone) / (calls - 1)
 }

@@ -111,7 +111,7 @@ pub(crate) fn gist(data: &serde_json::Value) -> String {
                 Value::Bool(_) | Value::Number(_) => Some(format!("{key}={value}")),
                 Value::String(text) if text.len() <= 40 && !text.contains('\n') => Some(format!("{key}={text}")),
                 Value::Array(items) => Some(format!("{key}: {}", counted(items.len(), "item"))),
-                Value::String(text) if key == "text" => Some(counted(text.lines().count(), "line")),
+                Value::String(text) if key == "text" => Some(counted(lines_of(text), "line")),
                 Value::String(_) | Value::Null | Value::Object(_) => None,
             };
             members.iter().filter_map(small).take(8).collect::<Vec<_>>().join(" ")
@@ -124,8 +124,14 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
+/// As many as `str::lines` gives, without looking at each.
+fn lines_of(text: &str) -> usize {
+    let ended = text.bytes().filter(|byte| *byte == b'\n').count();
+    ended + usize::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
 fn first_line(text: &str) -> String {
-    let lines = text.lines().count();
+    let lines = lines_of(text);
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     if lines > 1 { format!("{lines} lines, “{}”", crate::document::excerpt(first, 80)) } else { first.to_owned() }
 }
@@ -190,3 +196,13 @@ open_world = false
 type = "runtime"
 adapter = "runtime"
 "#;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn lines_are_counted_as_they_are_read() {
+        for text in ["", "\n", "a", "a\n", "a\nb", "a\r\n\nb\n", "\n\n"] {
+            assert_eq!(super::lines_of(text), text.lines().count(), "{text:?}");
+        }
+    }
+}

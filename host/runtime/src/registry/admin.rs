@@ -2,7 +2,8 @@
 //! manifest never takes a good one down.
 #![expect(clippy::disallowed_methods, reason = "the registry reads the folders of manifests")]
 
-use super::name;
+use super::manifest::ToolManifest;
+use super::parsed::Parsed;
 use super::source;
 use super::tool::{self, Surroundings, Tool};
 use super::{Out, Registry};
@@ -49,11 +50,17 @@ pub struct Around<'a> {
 
 /// Reads manifests. The faults are those of all that are not right.
 pub fn parse(manifests: &[ManifestText], around: &Around<'_>) -> (Vec<Entry>, Vec<Fault>) {
-    parse_known(manifests, around, &[])
+    parse_known(manifests, around, &[], &Parsed::default())
 }
 
-/// The same, and takes those over that are what they were. They were held against the same surroundings.
-pub fn parse_known(manifests: &[ManifestText], around: &Around<'_>, known: &[Entry]) -> (Vec<Entry>, Vec<Fault>) {
+/// The same, and takes those over that are what they were. They were held against the same surroundings. What was parsed
+/// before is not parsed again.
+pub fn parse_known(
+    manifests: &[ManifestText],
+    around: &Around<'_>,
+    known: &[Entry],
+    parsed: &Parsed,
+) -> (Vec<Entry>, Vec<Fault>) {
     let known: HashMap<(&Path, Digest), &Entry> =
         known.iter().map(|entry| ((entry.file.as_path(), entry.text), entry)).collect();
     let (mut entries, mut faults) = (Vec::with_capacity(manifests.len()), Vec::new());
@@ -62,7 +69,7 @@ pub fn parse_known(manifests: &[ManifestText], around: &Around<'_>, known: &[Ent
         if let Some(known) = known.get(&(manifest.file.as_path(), text)) {
             return Ok((*known).clone());
         }
-        let tool = parse_with_completion(manifest, around)?;
+        let tool = parse_with_completion(manifest, around, parsed.get(&manifest.file, &text))?;
         Ok(Entry { file: manifest.file.clone(), text, tool: Arc::new(tool) })
     };
     for entry in spread::over(manifests, read) {
@@ -77,26 +84,32 @@ pub fn parse_known(manifests: &[ManifestText], around: &Around<'_>, known: &[Ent
 fn parse_with_completion(
     ManifestText { file, text, built_in }: &ManifestText,
     around: &Around<'_>,
+    parsed: Option<ToolManifest>,
 ) -> Result<Tool, Faults> {
     let alone = Surroundings { completion: None, reasons: Some(around.reasons), built_in: *built_in };
-    let tool = tool::parse(file, text, &alone)?;
+    let tool = match parsed {
+        Some(manifest) => tool::of(manifest, file, text, &alone)?,
+        None => tool::parse(file, text, &alone)?,
+    };
     match around.completions.get(&*tool.name) {
-        Some(completion) => tool::parse(file, text, &Surroundings { completion: Some(completion), ..alone }),
+        Some(completion) => {
+            tool::of(tool.manifest, file, text, &Surroundings { completion: Some(completion), ..alone })
+        }
         None => Ok(tool),
     }
 }
 
 /// Puts a registry together. What has a name that another one has is left out; the faults say so.
 pub fn assemble(entries: Vec<Entry>, around: &Around<'_>) -> (Registry, Vec<Fault>) {
-    let mut names = Names::default();
+    let mut names = Names::with_room(entries.len());
     let mut faults = Vec::new();
     for entry in &entries {
         if let Err(why) = names.insert(entry, around) {
             faults.push(why.fault(entry));
         }
     }
-    let registry = Registry { taken_out: around.out.clone(), ..names.into_registry(entries) };
-    (registry, faults)
+    let registry = names.into_registry();
+    (Registry { taken_out: around.out.clone(), entries: entries.into(), ..registry }, faults)
 }
 
 /// Settings for tools that are not there narrow nothing, which nobody would notice.
@@ -111,15 +124,14 @@ pub fn unknown_completions(registry: &Registry, completions: &BTreeMap<String, C
     unknown.map(fault).collect()
 }
 
-/// The names that are given so far.
-#[derive(Default)]
-struct Names {
+/// The names that are given so far. Lifetime: putting one registry together.
+struct Names<'e> {
     /// The versions of each tool, and the folder that they all lie in.
-    tools: HashMap<Arc<str>, (PathBuf, Vec<Arc<Tool>>)>,
+    tools: HashMap<&'e str, (Option<&'e Path>, Vec<&'e Arc<Tool>>)>,
     /// Which tool has a name or an alias.
-    owners: HashMap<String, Arc<str>>,
-    /// Which tool has a name that looks so.
-    looks: HashMap<String, (String, Arc<str>)>,
+    owners: HashMap<&'e str, &'e str>,
+    /// Which tool has a name that looks so, and by which name.
+    looks: HashMap<&'e str, (&'e str, &'e str)>,
     /// Tools that are out of service, by name and alias.
     out: HashMap<String, (Out, Arc<str>)>,
 }
@@ -139,8 +151,17 @@ impl Taken {
     }
 }
 
-impl Names {
-    fn insert(&mut self, entry: &Entry, around: &Around<'_>) -> Result<(), Taken> {
+impl<'e> Names<'e> {
+    fn with_room(tools: usize) -> Names<'e> {
+        Names {
+            tools: HashMap::with_capacity(tools),
+            owners: HashMap::with_capacity(tools),
+            looks: HashMap::with_capacity(2 * tools),
+            out: HashMap::new(),
+        }
+    }
+
+    fn insert(&mut self, entry: &'e Entry, around: &Around<'_>) -> Result<(), Taken> {
         let tool = &entry.tool;
         let names = || std::iter::once(&*tool.name).chain(tool.aliases.iter().map(String::as_str));
         let disabled = around.completions.get(&*tool.name).is_some_and(|completion| completion.disabled);
@@ -149,39 +170,36 @@ impl Names {
             self.out.extend(names().map(|name| (name.to_owned(), (out, tool.name.clone()))));
             return Ok(());
         }
-        let looks: Vec<[String; 2]> = names().map(name::looks).collect();
-        self.refuse_taken(entry, &looks)?;
-        for (name, looks) in names().zip(looks) {
-            self.owners.insert(name.to_owned(), tool.name.clone());
+        self.refuse_taken(entry)?;
+        for (name, looks) in names().zip(&tool.looks) {
+            self.owners.insert(name, &tool.name);
             for look in looks {
-                self.looks.entry(look).or_insert_with(|| (name.to_owned(), tool.name.clone()));
+                self.looks.entry(look).or_insert((name, &tool.name));
             }
         }
-        let folder = || (folder_of(entry), Vec::new());
-        self.tools.entry(tool.name.clone()).or_insert_with(folder).1.push(tool.clone());
+        self.tools.entry(&tool.name).or_insert_with(|| (entry.file.parent(), Vec::new())).1.push(tool);
         Ok(())
     }
 
-    /// `looks` are those of the tool's names, in their order.
-    fn refuse_taken(&self, entry: &Entry, looks: &[[String; 2]]) -> Result<(), Taken> {
+    fn refuse_taken(&self, entry: &Entry) -> Result<(), Taken> {
         let tool = &entry.tool;
         let taken = |name: &str, why: String, hint| Err(Taken { name: name.to_owned(), why, hint });
         let names = std::iter::once(&*tool.name).chain(tool.aliases.iter().map(String::as_str));
-        for (name, looks) in names.zip(looks) {
-            if self.owners.get(name).is_some_and(|owner| *owner != tool.name) {
+        for (name, looks) in names.zip(&tool.looks) {
+            if self.owners.get(name).is_some_and(|owner| **owner != *tool.name) {
                 let hint = "give one of them another name; the first one stays in service";
                 return taken(name, format!("another tool is already called `{name}`"), hint);
             }
-            let alike = looks.iter().filter_map(|look| self.looks.get(look));
-            if let Some((other, _)) = alike.into_iter().find(|(_, owner)| *owner != tool.name) {
+            let alike = looks.iter().filter_map(|look| self.looks.get(look.as_str()));
+            if let Some((other, _)) = alike.into_iter().find(|(_, owner)| **owner != *tool.name) {
                 let hint = "give one of them a name that nobody takes for the other; the first one stays in service";
                 return taken(name, format!("`{name}` looks like `{other}`, which is another tool"), hint);
             }
         }
-        let Some((folder, versions)) = self.tools.get(&tool.name) else { return Ok(()) };
+        let Some((folder, versions)) = self.tools.get(&*tool.name) else { return Ok(()) };
         let name = &*tool.name;
         // Whoever may add a file elsewhere must not become the newest version of what is here.
-        if *folder != folder_of(entry) {
+        if *folder != entry.file.parent() {
             let hint = "give one of them another name, or put versions of one tool into one folder; the first one stays in service";
             return taken(name, format!("another tool is already called `{name}`"), hint);
         }
@@ -194,26 +212,25 @@ impl Names {
         }
     }
 
-    fn into_registry(self, entries: Vec<Entry>) -> Registry {
-        let mut registry = Registry { entries: entries.into(), out: self.out, ..Registry::default() };
-        for (name, (_, mut versions)) in self.tools {
+    fn into_registry(self) -> Registry {
+        let by_name = HashMap::with_capacity(self.owners.len());
+        let mut registry = Registry { out: self.out, by_name, ..Registry::default() };
+        for mut versions in self.tools.into_values().map(|(_, versions)| versions) {
             versions.sort_by(|a, b| newness(b).cmp(&newness(a)));
-            let Some(newest) = versions.first().cloned() else { continue };
-            let endpoints = |tool: &Arc<Tool>| -> Vec<(String, Arc<Tool>)> {
-                let known = tool.backends.iter().filter_map(|backend| backend.endpoint.clone());
-                known.map(|endpoint| (endpoint, tool.clone())).collect()
-            };
-            for (endpoint, tool) in versions.iter().flat_map(endpoints) {
-                registry.by_endpoint.entry(endpoint).or_insert(tool);
+            let Some(newest) = versions.first().copied() else { continue };
+            for tool in &versions {
+                for endpoint in tool.backends.iter().filter_map(|backend| backend.endpoint.clone()) {
+                    registry.by_endpoint.entry(endpoint).or_insert_with(|| Arc::clone(tool));
+                }
             }
-            registry.by_name.insert(name.to_string(), newest);
+            registry.by_name.insert(newest.name.to_string(), newest.clone());
             if versions.len() > 1 {
-                registry.versions.insert(name, versions);
+                registry.versions.insert(newest.name.clone(), versions.into_iter().cloned().collect());
             }
         }
-        for (name, owner) in self.owners {
-            if let Some(newest) = registry.by_name.get(&*owner).cloned() {
-                registry.by_name.entry(name).or_insert(newest);
+        for (name, owner) in self.owners.into_iter().filter(|(name, owner)| name != owner) {
+            if let Some(newest) = registry.by_name.get(owner).cloned() {
+                registry.by_name.entry(name.to_owned()).or_insert(newest);
             }
         }
         registry
@@ -223,10 +240,6 @@ impl Names {
 /// What makes a version newer than another one: a released one is newer than any that only precedes one.
 fn newness(tool: &Tool) -> (bool, &semver::Version) {
     (tool.semver.pre.is_empty(), &tool.semver)
-}
-
-fn folder_of(entry: &Entry) -> PathBuf {
-    entry.file.parent().map(Path::to_owned).unwrap_or_default()
 }
 
 /// Reads the manifests of a folder: every TOML and YAML file in it, sorted by name, beside the faults of those that

@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// A manifest file: one tool under the key `tool`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestFile {
     /// The tool.
@@ -28,7 +28,7 @@ pub struct ManifestFile {
 }
 
 /// A tool as written.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolManifest {
     /// What agents call it: letters, digits, `_`, `-` and `.`.
@@ -112,7 +112,7 @@ pub struct ToolManifest {
 }
 
 /// One fact of a result.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutputField {
     /// Its key in `data`.
@@ -126,7 +126,7 @@ pub struct OutputField {
 }
 
 /// Who may call a tool.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Permissions {
     /// The roles that may. Nobody, if empty.

@@ -11,6 +11,7 @@ pub(crate) mod limit;
 pub mod low_use;
 pub mod manifest;
 pub mod name;
+pub mod parsed;
 pub mod pinned;
 mod places;
 pub mod published;

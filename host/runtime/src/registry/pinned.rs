@@ -140,8 +140,10 @@ pub fn decide<'t>(
         }
     }
     // The version before is there by its own file, and stands in for the held one besides.
-    let mut seen = BTreeSet::new();
-    decided.entries.retain(|entry| seen.insert((entry.tool.name.clone(), entry.tool.version.clone(), entry.text)));
+    if !decided.held.is_empty() {
+        let mut seen = BTreeSet::new();
+        decided.entries.retain(|entry| seen.insert((entry.tool.name.clone(), entry.tool.version.clone(), entry.text)));
+    }
     decided
 }
 

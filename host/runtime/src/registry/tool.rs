@@ -30,6 +30,8 @@ pub struct Tool {
     pub name: Arc<str>,
     /// Further names.
     pub aliases: Vec<String>,
+    /// What a reader sees in its name and its further ones, in this order; see [`name::looks`].
+    pub looks: Vec<[String; 2]>,
     /// Semantic version.
     pub version: Arc<str>,
     /// The same, to be compared.
@@ -133,18 +135,28 @@ impl Tool {
 /// # Errors
 /// All that is wrong with it, each with its place.
 pub fn parse(file: &Path, text: &str, surroundings: &Surroundings<'_>) -> Result<Tool, Faults> {
-    let digest = Digest::of_parts([text.as_bytes(), format!("{:?}", surroundings.completion).as_bytes()]);
-    let (manifest, mut faults) = match source::read(file, text) {
-        Ok(manifest) => (manifest, Vec::new()),
-        Err(source::Unread { faults: Faults(faults), rest: Some(rest) }) => (*rest, faults),
-        Err(source::Unread { faults, rest: None }) => return Err(faults),
-    };
-    match check(manifest.tool, surroundings, digest) {
-        Ok(tool) if faults.is_empty() => return Ok(tool),
-        Ok(_) => {}
-        Err(found) => faults.extend(placed(file, text, found)),
+    match source::read(file, text) {
+        Ok(manifest) => of(manifest.tool, file, text, surroundings),
+        Err(source::Unread { mut faults, rest: Some(rest) }) => {
+            faults.0.extend(of(rest.tool, file, text, surroundings).err().into_iter().flat_map(|found| found.0));
+            Err(faults)
+        }
+        Err(source::Unread { faults, rest: None }) => Err(faults),
     }
-    Err(Faults(faults))
+}
+
+/// Checks a manifest that was read. `text` is where it was read from.
+///
+/// # Errors
+/// All that is wrong with it, each with its place.
+pub(super) fn of(
+    manifest: ToolManifest,
+    file: &Path,
+    text: &str,
+    surroundings: &Surroundings<'_>,
+) -> Result<Tool, Faults> {
+    let digest = Digest::of_parts([text.as_bytes(), format!("{:?}", surroundings.completion).as_bytes()]);
+    check(manifest, surroundings, digest).map_err(|found| Faults(placed(file, text, found)))
 }
 
 fn placed(file: &Path, text: &str, found: Vec<(String, String)>) -> Vec<Fault> {
@@ -217,9 +229,11 @@ fn check(
     let (Some(input), Ok(semver), true) = (input, semver, problems.is_empty()) else { return Err(problems) };
     let permissions = &manifest.permissions;
     let required = completion.required_roles.as_ref().unwrap_or(&permissions.required_roles);
+    let aliases: Vec<String> = manifest.aliases.iter().chain(&completion.aliases).cloned().collect();
     Ok(Tool {
         name: manifest.name.as_str().into(),
-        aliases: manifest.aliases.iter().chain(&completion.aliases).cloned().collect(),
+        looks: std::iter::once(&manifest.name).chain(&aliases).map(|name| name::looks(name)).collect(),
+        aliases,
         version: manifest.version.as_str().into(),
         semver,
         description: manifest.description.clone(),

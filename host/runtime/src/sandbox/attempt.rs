@@ -188,7 +188,11 @@ pub(super) async fn run(sandbox: &Sandbox, task: Task<'_>) -> Tried {
 /// What a component returned, written down; nothing if it was ended.
 pub(super) fn raw(returned: &Returned) -> Option<Vec<u8>> {
     match returned {
-        Ok(Ok(value)) => postcard::to_allocvec(value).ok(),
+        Ok(Ok(value)) => {
+            // Room for all of it at once, and for what stands between its parts.
+            let room = value.as_ref().map_or(0, output::size) + 256;
+            postcard::to_extend(value, Vec::with_capacity(room)).ok()
+        }
         Ok(Err(_)) | Err(_) => None,
     }
 }

@@ -1,20 +1,62 @@
 //! By what is a component called? By the contract's interface, or, if it knows nothing of that, by functions of its own,
 //! whose types say what the arguments are.
 
-use super::bindings::EveryPre;
 use super::describe::{Description, ToolDescription};
 use super::values::{self, Function, Shape};
 use super::{Content, ErrorKind, Output, State, wit};
 use serde_json::Value;
 use wasmtime::Store;
-use wasmtime::component::{InstancePre, Val};
+use wasmtime::component::{ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower, Val};
 
 /// What is called. Lifetime: the adapter.
 pub(super) enum Entry {
     /// `tool-execution` of the contract.
-    Contract(EveryPre<State>),
+    Contract(Exports),
     /// Functions of its own.
     Functions(InstancePre<State>, Vec<Function>),
+}
+
+/// The functions of the contract's interface, found when the component was loaded, so that a call looks for nothing and
+/// has only the types of what it calls compared.
+pub(super) struct Exports {
+    pre: InstancePre<State>,
+    execute: ComponentExportIndex,
+    check_health: ComponentExportIndex,
+    describe: ComponentExportIndex,
+}
+
+/// The interface's name in a component.
+const INTERFACE: &str = "hermes:tool/tool-execution@0.1.0";
+
+impl Exports {
+    /// # Errors
+    /// The component does not export the interface.
+    pub(super) fn of(pre: InstancePre<State>) -> wasmtime::Result<Exports> {
+        let component = pre.component();
+        let missing = |name: &str| wasmtime::Error::msg(format!("the component does not export `{name}`"));
+        let interface = component.get_export_index(None, INTERFACE).ok_or_else(|| missing(INTERFACE))?;
+        let index = |name: &str| component.get_export_index(Some(&interface), name).ok_or_else(|| missing(name));
+        let (execute, check_health, describe) = (index("execute")?, index("check-health")?, index("describe")?);
+        Ok(Exports { pre, execute, check_health, describe })
+    }
+
+    /// Calls one of them in a fresh instance.
+    async fn call<Params, Returned>(
+        &self,
+        store: &mut Store<State>,
+        function: &ComponentExportIndex,
+        params: Params,
+    ) -> wasmtime::Result<Returned>
+    where
+        Params: ComponentNamedList + Lower + Send + Sync,
+        Returned: Send + Sync + 'static,
+        (Returned,): ComponentNamedList + Lift + Send + Sync + 'static,
+    {
+        let instance = self.pre.instantiate_async(&mut *store).await?;
+        let function = instance.get_typed_func::<Params, (Returned,)>(&mut *store, function)?;
+        let (returned,) = function.call_async(store, params).await?;
+        Ok(returned)
+    }
 }
 
 impl Entry {
@@ -25,10 +67,7 @@ impl Entry {
         call: &wit::Call,
     ) -> wasmtime::Result<Result<Output, wit::Error>> {
         match self {
-            Entry::Contract(pre) => {
-                let instance = pre.instantiate_async(&mut *store).await?;
-                instance.hermes_tool_tool_execution().call_execute(store, call).await
-            }
+            Entry::Contract(exports) => exports.call(store, &exports.execute, (call,)).await,
             Entry::Functions(pre, functions) => match functions.iter().find(|function| function.path() == call.tool) {
                 Some(function) => run(pre, store, function, &call.args).await,
                 None => {
@@ -43,10 +82,7 @@ impl Entry {
     /// Whether it says that calls can succeed. One that knows nothing of that is not asked.
     pub(super) async fn check_health(&self, store: &mut Store<State>) -> wasmtime::Result<Result<(), wit::Error>> {
         match self {
-            Entry::Contract(pre) => {
-                let instance = pre.instantiate_async(&mut *store).await?;
-                instance.hermes_tool_tool_execution().call_check_health(store).await
-            }
+            Entry::Contract(exports) => exports.call(store, &exports.check_health, ()).await,
             Entry::Functions(..) => Ok(Ok(())),
         }
     }
@@ -54,11 +90,7 @@ impl Entry {
     /// What it says of itself.
     pub(super) async fn describe(&self, store: &mut Store<State>) -> wasmtime::Result<Description> {
         match self {
-            Entry::Contract(pre) => {
-                let instance = pre.instantiate_async(&mut *store).await?;
-                let said = instance.hermes_tool_tool_execution().call_describe(store).await?;
-                Ok(Description::of(said))
-            }
+            Entry::Contract(exports) => exports.call(store, &exports.describe, ()).await.map(Description::of),
             Entry::Functions(_, functions) => {
                 let tool = |function: &Function| ToolDescription {
                     name: function.path(),

@@ -2,8 +2,8 @@
 //! and started once. Must not run any call.
 
 use super::attempt::{self, Surroundings};
-use super::bindings::{EveryIndices, EveryPre};
-use super::entry::Entry;
+use super::bindings::EveryIndices;
+use super::entry::{Entry, Exports};
 use super::install::{self, InstallError, Installed};
 use super::limits::Limits;
 use super::values::{self, Function};
@@ -14,7 +14,7 @@ use crate::registry::manifest::LimitsManifest;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use wasmtime::component::{Component, Linker};
+use wasmtime::component::{Component, InstancePre, Linker};
 
 /// How long the trial start of a component may take at install.
 const TRIAL: Duration = Duration::from_secs(1);
@@ -91,11 +91,10 @@ impl Sandbox {
         let entry = match functions {
             Some(functions) => Entry::Functions(pre, functions),
             None => {
-                let pre = EveryPre::new(pre).map_err(invalid)?;
                 if worker.is_none() {
                     self.check_types(&pre)?;
                 }
-                Entry::Contract(pre)
+                Entry::Contract(Exports::of(pre).map_err(invalid)?)
             }
         };
         let mut ready = self.ready.write().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -129,17 +128,17 @@ impl Sandbox {
 
     /// Starts a component once, without any authority, to see that what it exports has the contract's types. One that
     /// breaks off at its start is left to its calls, which say how.
-    fn check_types(&self, pre: &EveryPre<State>) -> Result<(), InstallError> {
+    fn check_types(&self, pre: &InstancePre<State>) -> Result<(), InstallError> {
         let limits = Limits::of(&LimitsManifest::default(), Some(TRIAL), &self.ceiling);
         let deadline = Instant::now() + limits.timeout;
         let invalid = |error: wasmtime::Error| InstallError::Invalid(format!("{error:#}"));
         let _tick = self.ticking.hold();
         let reach = self.no_reach(deadline);
         let mut store = attempt::store(self, reach, &limits, deadline, Surroundings::default()).map_err(invalid)?;
-        let started = poll_until(deadline, pre.instance_pre().instantiate_async(&mut store));
+        let started = poll_until(deadline, pre.instantiate_async(&mut store));
         match started {
             Some(Ok(instance)) => {
-                let indices = EveryIndices::new(pre.instance_pre()).map_err(invalid)?;
+                let indices = EveryIndices::new(pre).map_err(invalid)?;
                 indices.load(&mut store, &instance).map(|_| ()).map_err(invalid)
             }
             Some(Err(_)) | None => Ok(()),

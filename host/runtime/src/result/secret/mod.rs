@@ -61,7 +61,7 @@ impl Masks {
 
     fn found(&self, text: &str) -> Vec<Found> {
         match text {
-            short if short.len() < SHORTEST => Vec::new(),
+            short if short.len() < SHORTEST || self.look_for_nothing() => Vec::new(),
             coloured if coloured.contains('\x1b') => self.find_under_colours(coloured),
             plain => self.find(plain),
         }
@@ -166,6 +166,9 @@ impl Masks {
         let mut found: Vec<Found> = self.known.find(text).map(|range| Found { range, rule: CONFIGURED }).collect();
         if self.by_look {
             found.extend(rules::find(text));
+        }
+        if found.is_empty() {
+            return found;
         }
         // What is a mask already stays one.
         if text.contains("[masked:") {

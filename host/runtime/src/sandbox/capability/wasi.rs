@@ -21,34 +21,42 @@ const WRITE: usize = 64 << 10;
 
 /// WASI of one attempt.
 pub(crate) struct Wasi {
-    ctx: WasiCtx,
+    /// Made when the component first asks for something of it; many never do.
+    ctx: Option<WasiCtx>,
+    log: Log,
+    clock: Clock,
+    seed: [u8; 32],
     pub(crate) table: ResourceTable,
 }
 
 impl Wasi {
     pub(crate) fn empty(limits: &Limits, log: &Log, clock: Clock, seed: [u8; 32]) -> Wasi {
-        let mut builder = WasiCtxBuilder::new();
-        builder
-            .stdout(Printed { log: log.clone(), stream: Stream::Out })
-            .stderr(Printed { log: log.clone(), stream: Stream::Err })
-            .allow_tcp(false)
-            .allow_udp(false)
-            .allow_ip_name_lookup(false)
-            .max_random_size(RANDOM)
-            .secure_random(Seeded::new(seed, "secure"))
-            .insecure_random(Seeded::new(seed, "insecure"))
-            .insecure_random_seed(Seeded::new(seed, "seed").next_u128())
-            .wall_clock(clock.clone())
-            .monotonic_clock(clock);
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
-        Wasi { ctx: builder.build(), table }
+        Wasi { ctx: None, log: log.clone(), clock, seed, table }
     }
+}
+
+fn context(log: &Log, clock: &Clock, seed: [u8; 32]) -> WasiCtx {
+    WasiCtxBuilder::new()
+        .stdout(Printed { log: log.clone(), stream: Stream::Out })
+        .stderr(Printed { log: log.clone(), stream: Stream::Err })
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false)
+        .max_random_size(RANDOM)
+        .secure_random(Seeded::new(seed, "secure"))
+        .insecure_random(Seeded::new(seed, "insecure"))
+        .insecure_random_seed(Seeded::new(seed, "seed").next_u128())
+        .wall_clock(clock.clone())
+        .monotonic_clock(clock.clone())
+        .build()
 }
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi.ctx, table: &mut self.wasi.table }
+        let Wasi { ctx, log, clock, seed, table } = &mut self.wasi;
+        WasiCtxView { ctx: ctx.get_or_insert_with(|| context(log, clock, *seed)), table }
     }
 }
 

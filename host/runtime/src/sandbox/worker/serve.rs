@@ -10,9 +10,8 @@ use crate::cancel::Cancel;
 use crate::config::Config;
 use crate::envelope::Usage;
 use crate::sandbox::attempt::{self, Surroundings};
-use crate::sandbox::bindings::EveryPre;
 use crate::sandbox::capability::progress::Unmasked;
-use crate::sandbox::entry::Entry;
+use crate::sandbox::entry::{Entry, Exports};
 use crate::sandbox::fixed::{Clock, FixedClock, Shown};
 use crate::sandbox::{Listener, Sandbox, capability, failure, install, output, values};
 use crate::tape::{Tape, Times};
@@ -145,7 +144,7 @@ async fn work(
     sandbox.embedder.link(&mut linker, &capabilities).map_err(broken)?;
     let pre = linker.instantiate_pre(&loaded).map_err(broken)?;
     let entry = match by_functions {
-        false => Entry::Contract(EveryPre::new(pre).map_err(broken)?),
+        false => Entry::Contract(Exports::of(pre).map_err(broken)?),
         true => Entry::Functions(pre, values::functions_of(component)?.usable),
     };
     let (sender, updates) = tokio::sync::mpsc::channel(UPDATES);
