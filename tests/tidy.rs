@@ -63,6 +63,8 @@ const UNTESTED: &[(&str, &str)] = &[("Internal", "a fault of the runtime that no
 const SPINE: &[&str] = &[
     "lib.rs",
     "dispatch.rs",
+    "early.rs",
+    "listed.rs",
     "toolbox.rs",
     "built_in.rs",
     "showing.rs",

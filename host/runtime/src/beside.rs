@@ -2,7 +2,7 @@
 //! what changes something is written down. Part of the spine.
 
 use crate::call::Caller;
-use crate::dispatch::{Runtime, StartError};
+use crate::dispatch::Runtime;
 use crate::document::Fault;
 use crate::error::{Error, Step};
 use crate::injection::feedback;
@@ -16,6 +16,7 @@ use crate::registry::pinned::{self, Held};
 use crate::registry::statistics::{self, By, Use};
 use crate::registry::{self, Out, Registry};
 use crate::sandbox::{self, Sandbox};
+use crate::shelf::StartError;
 use crate::toolbox::Toolbox;
 use crate::validation::learning;
 use crate::{Kind, config::Config};

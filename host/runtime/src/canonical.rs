@@ -2,7 +2,10 @@
 //! a double cannot hold are written exactly, since two different numbers must not share a digest.
 
 use serde::Serialize;
+use serde_json::ser::Formatter;
 use serde_json::{Number, Value};
+use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::io::Write;
 
 /// The largest integer below which a double holds every integer.
@@ -21,18 +24,69 @@ pub(crate) fn to_string(value: &Value) -> String {
 /// # Errors
 /// If it cannot be written as JSON.
 pub(crate) fn of(value: &impl Serialize) -> serde_json::Result<String> {
-    let mut written = Vec::with_capacity(2048);
-    value.serialize(&mut serde_json::Serializer::with_formatter(&mut written, Floats))?;
-    let mut text = Vec::with_capacity(written.len());
-    arrange(&written, 0, &mut text, &mut Vec::with_capacity(64));
+    let text = RefCell::new(Vec::with_capacity(2048));
+    let order = Order { text: &text, members: Vec::with_capacity(64), objects: Vec::with_capacity(8) };
+    value.serialize(&mut serde_json::Serializer::with_formatter(Text(&text), order))?;
     // All that is written is text.
-    Ok(String::from_utf8(text).unwrap_or_default())
+    Ok(String::from_utf8(text.into_inner()).unwrap_or_default())
 }
 
-/// JSON without white space in which doubles stand as ECMAScript writes them.
-struct Floats;
+/// Where the text is written, shared with who puts it in order.
+struct Text<'a>(&'a RefCell<Vec<u8>>);
 
-impl serde_json::ser::Formatter for Floats {
+impl Write for Text<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// JSON without white space in which doubles stand as ECMAScript writes them and members in order.
+struct Order<'a> {
+    text: &'a RefCell<Vec<u8>>,
+    /// The members of the objects that are not at their end, those of the outermost first.
+    members: Vec<Member>,
+    /// How many there were when each of these objects began.
+    objects: Vec<usize>,
+}
+
+/// Where a member of an object stands in the text.
+#[derive(Clone, Copy, Default)]
+struct Member {
+    begin: usize,
+    key_end: usize,
+    end: usize,
+    /// Whether the bytes of its key are its UTF-16 units.
+    is_plain: bool,
+    /// The first bytes of a plain key, in whose order keys mostly are.
+    rank: u64,
+}
+
+impl Member {
+    /// What stands between the quotes of its key.
+    fn key<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        &text[self.begin + 1..self.key_end - 1]
+    }
+
+    /// Two members by the UTF-16 units of their keys.
+    fn compare(&self, other: &Member, text: &[u8]) -> Ordering {
+        if self.is_plain && other.is_plain {
+            return self.rank.cmp(&other.rank).then_with(|| self.key(text).cmp(other.key(text)));
+        }
+        let read = |it: &Member| serde_json::from_slice::<String>(&text[it.begin..it.key_end]).unwrap_or_default();
+        compare_utf16(&read(self), &read(other))
+    }
+}
+
+impl Formatter for Order<'_> {
     fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> std::io::Result<()> {
         writer.write_all(float(value).as_bytes())
     }
@@ -40,111 +94,64 @@ impl serde_json::ser::Formatter for Floats {
     fn write_f32<W: ?Sized + Write>(&mut self, writer: &mut W, value: f32) -> std::io::Result<()> {
         self.write_f64(writer, value.into())
     }
-}
 
-/// A key, and where the member stands in the new text.
-type Member<'a> = (Key<'a>, std::ops::Range<usize>);
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+        self.objects.push(self.members.len());
+        writer.write_all(b"{")
+    }
 
-/// Copies the value that begins at `at`, with the members of objects in order. `from` is JSON without white space;
-/// `members` are those of the objects around it. Returns where the value ends.
-fn arrange<'a>(from: &'a [u8], mut at: usize, text: &mut Vec<u8>, members: &mut Vec<Member<'a>>) -> usize {
-    let begins = from.get(at).copied();
-    match begins {
-        Some(b'{') => arrange_members(from, at, text, members),
-        Some(b'[') => {
-            loop {
-                // The bracket, or the comma after an item.
-                text.push(from[at]);
-                at += 1;
-                if from.get(at) != Some(&b']') {
-                    at = arrange(from, at, text, members);
-                }
-                if from.get(at) != Some(&b',') {
-                    text.push(b']');
-                    return at + 1;
-                }
-            }
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {
+        if !first {
+            writer.write_all(b",")?;
         }
-        _ => {
-            let end = end_of_scalar(from, at);
-            text.extend_from_slice(&from[at..end]);
-            end
+        self.members.push(Member { begin: self.text.borrow().len(), ..Member::default() });
+        Ok(())
+    }
+
+    fn end_object_key<W: ?Sized + Write>(&mut self, _: &mut W) -> std::io::Result<()> {
+        if let Some(member) = self.members.last_mut() {
+            let text = self.text.borrow();
+            member.key_end = text.len();
+            let key = member.key(&text);
+            member.is_plain = key.iter().all(|byte| byte.is_ascii() && *byte != b'\\');
+            // No byte of a key is zero, so that a shorter one comes first.
+            let (mut first, count) = ([0; 8], key.len().min(8));
+            first[..count].copy_from_slice(&key[..count]);
+            member.rank = u64::from_be_bytes(first);
         }
+        Ok(())
     }
-}
 
-fn arrange_members<'a>(from: &'a [u8], mut at: usize, text: &mut Vec<u8>, members: &mut Vec<Member<'a>>) -> usize {
-    text.push(b'{');
-    let (begin, first) = (text.len(), members.len());
-    let mut in_order = true;
-    while matches!(from.get(at), Some(b'{' | b',')) && from.get(at + 1) == Some(&b'"') {
-        let key = Key::of(&from[at + 1..end_of_scalar(from, at + 1)]);
-        in_order &= members[first..].last().is_none_or(|(last, _)| last.compare(key).is_lt());
-        let start = text.len();
-        text.extend_from_slice(key.quoted);
-        text.push(b':');
-        at = arrange(from, at + 1 + key.quoted.len() + 1, text, members);
-        members.push((key, start..text.len()));
-        text.push(b',');
-    }
-    let own = &mut members[first..];
-    if !in_order {
-        let written = text[begin..].to_vec();
-        text.truncate(begin);
-        own.sort_by(|one, other| one.0.compare(other.0));
-        for (_, range) in own.iter() {
-            text.extend_from_slice(&written[range.start - begin..range.end - begin]);
-            text.push(b',');
+    fn end_object_value<W: ?Sized + Write>(&mut self, _: &mut W) -> std::io::Result<()> {
+        if let Some(member) = self.members.last_mut() {
+            member.end = self.text.borrow().len();
         }
-    }
-    match own.is_empty() {
-        true => at += 1,
-        false => drop(text.pop()),
-    }
-    members.truncate(first);
-    text.push(b'}');
-    at + 1
-}
-
-/// A key of an object as it is written.
-#[derive(Clone, Copy)]
-struct Key<'a> {
-    quoted: &'a [u8],
-    /// Whether its bytes are its UTF-16 units.
-    is_plain: bool,
-}
-
-impl<'a> Key<'a> {
-    fn of(quoted: &'a [u8]) -> Key<'a> {
-        Key { quoted, is_plain: quoted.is_ascii() && !quoted.contains(&b'\\') }
+        Ok(())
     }
 
-    /// Two keys by their UTF-16 units.
-    fn compare(self, other: Key<'_>) -> std::cmp::Ordering {
-        if self.is_plain && other.is_plain {
-            // Without the quotes: one key may begin like the other, and there are characters below a quote.
-            return self.quoted[1..self.quoted.len() - 1].cmp(&other.quoted[1..other.quoted.len() - 1]);
-        }
-        let read = |key: Key<'_>| serde_json::from_slice::<String>(key.quoted).unwrap_or_default();
-        compare_utf16(&read(self), &read(other))
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+        let first = self.objects.pop().unwrap_or_default();
+        arrange(&mut self.text.borrow_mut(), &mut self.members[first..]);
+        self.members.truncate(first);
+        writer.write_all(b"}")
     }
 }
 
-/// Where the text or the word that begins at `at` ends.
-fn end_of_scalar(from: &[u8], at: usize) -> usize {
-    let rest = &from[at..];
-    if rest.first() != Some(&b'"') {
-        return at + rest.iter().position(|byte| matches!(byte, b',' | b']' | b'}')).unwrap_or(rest.len());
+/// Puts the members of the object that the text ends with in order.
+fn arrange(text: &mut Vec<u8>, members: &mut [Member]) {
+    let is_after = |one: &Member, other: &Member| one.compare(other, text).is_gt();
+    if !members.iter().zip(members.iter().skip(1)).any(|(one, other)| is_after(one, other)) {
+        return;
     }
-    let mut end = 1;
-    while let Some(byte) = rest.get(end) {
-        match byte {
-            b'"' => return at + end + 1,
-            b'\\' => end += 2,
-            _ => end += 1,
-        }
+    let begin = members[0].begin;
+    members.sort_by(|one, other| one.compare(other, text));
+    let mut arranged = Vec::with_capacity(text.len() - begin);
+    for (index, member) in members.iter().enumerate() {
+        write_separator(&mut arranged, index);
+        arranged.extend_from_slice(&text[member.begin..member.end]);
     }
-    from.len()
+    text.truncate(begin);
+    text.extend_from_slice(&arranged);
 }
 
 fn write_value(text: &mut Vec<u8>, value: &Value) {
@@ -177,7 +184,7 @@ fn write_value(text: &mut Vec<u8>, value: &Value) {
     }
 }
 
-fn compare_utf16(a: &str, b: &str) -> std::cmp::Ordering {
+fn compare_utf16(a: &str, b: &str) -> Ordering {
     match a.is_ascii() && b.is_ascii() {
         true => a.cmp(b),
         false => a.encode_utf16().cmp(b.encode_utf16()),

@@ -7,7 +7,7 @@ use crate::artifact::Artifacts;
 use crate::built_in::{self, Asked};
 use crate::call::Call;
 use crate::config::Config;
-use crate::document::Faults;
+use crate::early::Early;
 use crate::envelope::Metadata;
 use crate::error::{Error, Step};
 use crate::injection::audit::incident;
@@ -27,9 +27,9 @@ use crate::result::relevance::Weights;
 use crate::result::secret::Masks;
 use crate::sandbox::install::Installing;
 use crate::sandbox::{self, Execution, Listener, Run, Sandbox};
-use crate::shelf::Shelf;
+use crate::shelf::{Shelf, StartError};
 use crate::showing;
-use crate::toolbox::{Toolbox, Unloadable};
+use crate::toolbox::Toolbox;
 use crate::trail::{Trail, TrailStart};
 use crate::upkeep::{Kept, Upkeep};
 use crate::validation::learning;
@@ -73,32 +73,6 @@ const PROJECTIONS: &[Projection] = &[
     incident::PROJECTION,
     feedback::PROJECTION,
 ];
-
-/// Why a runtime could not start. A plugin or manifest that is wrong is no such reason; see [`Toolbox::faults`].
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The journal cannot be written, so nothing may run.
-    #[error(transparent)]
-    Journal(#[from] OpenError),
-    /// The engine or a granted directory is not there.
-    #[error("{0}")]
-    Sandbox(String),
-    /// A policy is wrong. Without it the others could permit what it forbids, so nothing runs.
-    #[error("the policies are wrong:\n{0}")]
-    Policies(#[from] Faults),
-    /// It cannot be told which tools were accepted.
-    #[error("{0}")]
-    Lock(String),
-}
-
-impl From<Unloadable> for StartError {
-    fn from(unloadable: Unloadable) -> StartError {
-        match unloadable {
-            Unloadable::Policies(faults) => StartError::Policies(faults),
-            Unloadable::Lock(why) => StartError::Lock(why),
-        }
-    }
-}
 
 /// How a call failed, with what there was of its result.
 pub(crate) struct Failed {
@@ -350,6 +324,19 @@ impl Runtime {
         watch: &mut dyn FnMut(Installing<'_>),
     ) -> Result<Runtime, StartError> {
         let config = config.with_own_places_protected();
+        std::thread::scope(|scope| {
+            let early = Early::begin(scope, &config, true);
+            Runtime::start_beside(early, config.clone(), embedded, approver, watch)
+        })
+    }
+
+    fn start_beside(
+        early: Early<'_>,
+        config: Config,
+        embedded: &[Embedded],
+        approver: Option<Arc<dyn Approver>>,
+        watch: &mut dyn FnMut(Installing<'_>),
+    ) -> Result<Runtime, StartError> {
         let journal = Journal::open(&config.state_dir, PROJECTIONS)?;
         let masks = showing::masks(&config)?;
         let journal = match masks.look_for_nothing() {
@@ -369,7 +356,7 @@ impl Runtime {
         let places = Places { grants, protected, secrets: config.virtual_secrets(), hosts: config.browser.grants() };
         let sandbox = Arc::new(Sandbox::start(&config, places.hidden()).map_err(StartError::Sandbox)?);
         let out = journal.look(life::out)?;
-        let shelf = Arc::new(Shelf::start(&config, embedded, (&*sandbox, &out), watch)?);
+        let shelf = Arc::new(Shelf::start((early, &config), embedded, (&*sandbox, &out), watch)?);
         let weights = feedback::weights(&config.state_dir);
         let (journal, observed) = (Arc::new(journal), Arc::<Observed>::default());
         let kept = Kept {

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "looks at the operator's own folders of plugins and tools")]
 
 use crate::call::Digest;
+use crate::config::Config;
 use crate::spread;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,11 @@ pub(crate) fn fingerprint<'a>(places: impl IntoIterator<Item = &'a PathBuf>) -> 
     found.sort_unstable();
     found.truncate(MOST);
     Digest::of_parts(found.iter().map(Vec::as_slice))
+}
+
+/// What tells the folders of plugins and tools from what they were.
+pub(crate) fn of(config: &Config) -> Digest {
+    fingerprint(config.plugin_folders.iter().chain(&config.tool_folders))
 }
 
 /// What is at a place and beneath it.

@@ -27,12 +27,14 @@ pub mod checking;
 pub mod config;
 mod dispatch;
 pub mod document;
+mod early;
 pub mod envelope;
 pub mod error;
 pub mod faults;
 mod folders;
 mod foresight;
 pub mod journal;
+mod listed;
 #[cfg_attr(not(feature = "metrics"), path = "measure_none.rs")]
 mod measure;
 mod nesting;
@@ -72,8 +74,9 @@ pub mod injection;
 
 pub use call::Call;
 pub use config::Config;
-pub use dispatch::{Runtime, StartError, open_journal};
+pub use dispatch::{Runtime, open_journal};
 pub use envelope::Envelope;
 pub use error::{Error, Kind};
 pub use injection::Injection;
 pub use sandbox::helper_main;
+pub use shelf::StartError;

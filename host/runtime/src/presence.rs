@@ -31,7 +31,14 @@ pub(crate) struct Presence {
 
 impl Presence {
     /// Whoever finds nobody else may close what earlier processes left open.
+    ///
+    /// # Errors
+    /// If the lock cannot be had: without it a process that comes later would think that it is alone.
     pub(crate) fn announce(folder: &Path) -> std::io::Result<Presence> {
+        Presence::announce_within(folder, WAIT)
+    }
+
+    fn announce_within(folder: &Path, wait: Duration) -> std::io::Result<Presence> {
         use rustix::fs::{FlockOperation, flock};
         use std::os::unix::fs::OpenOptionsExt;
         let file = std::fs::OpenOptions::new()
@@ -43,8 +50,13 @@ impl Presence {
         let alone = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
         if !alone {
             // Somebody else looks whether it is alone at most for a moment.
-            let until = Instant::now() + WAIT;
-            while flock(&file, FlockOperation::NonBlockingLockShared).is_err() && Instant::now() < until {
+            let until = Instant::now() + wait;
+            while let Err(error) = flock(&file, FlockOperation::NonBlockingLockShared) {
+                if Instant::now() >= until {
+                    let why =
+                        format!("another process has it to itself since {} s ({error}); try again", wait.as_secs());
+                    return Err(std::io::Error::other(why));
+                }
                 std::thread::sleep(STEP);
             }
         }
@@ -56,5 +68,21 @@ impl Presence {
         if self.alone {
             let _ = rustix::fs::flock(&self._file, rustix::fs::FlockOperation::LockShared);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_cannot_say_that_it_is_there_does_not_go_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Presence::announce_within(folder.path(), Duration::ZERO).unwrap();
+        assert!(first.alone);
+        let second = || Presence::announce_within(folder.path(), Duration::from_millis(5));
+        assert!(second().is_err(), "the first one still looks whether it is alone");
+        first.share();
+        assert!(!second().unwrap().alone);
     }
 }

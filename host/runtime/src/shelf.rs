@@ -4,8 +4,10 @@
 use crate::adapter::plugin::Embedded;
 use crate::call::Digest;
 use crate::config::Config;
-use crate::document::Fault;
+use crate::document::{Fault, Faults};
+use crate::early::Early;
 use crate::folders;
+use crate::journal::OpenError;
 use crate::registry::{Out, pinned};
 use crate::sandbox::Sandbox;
 use crate::sandbox::install::Installing;
@@ -13,6 +15,32 @@ use crate::toolbox::{self, Reading, Toolbox, Unloadable};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::watch;
+
+/// Why a runtime could not start. A plugin or manifest that is wrong is no such reason; see [`Toolbox::faults`].
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The journal cannot be written, so nothing may run.
+    #[error(transparent)]
+    Journal(#[from] OpenError),
+    /// The engine or a granted directory is not there.
+    #[error("{0}")]
+    Sandbox(String),
+    /// A policy is wrong. Without it the others could permit what it forbids, so nothing runs.
+    #[error("the policies are wrong:\n{0}")]
+    Policies(#[from] Faults),
+    /// It cannot be told which tools were accepted.
+    #[error("{0}")]
+    Lock(String),
+}
+
+impl From<Unloadable> for StartError {
+    fn from(unloadable: Unloadable) -> StartError {
+        match unloadable {
+            Unloadable::Policies(faults) => StartError::Policies(faults),
+            Unloadable::Lock(why) => StartError::Lock(why),
+        }
+    }
+}
 
 /// The toolbox in service. Lifetime: the runtime.
 pub(crate) struct Shelf {
@@ -29,13 +57,13 @@ pub(crate) struct Shelf {
 impl Shelf {
     /// Reads all folders for the first time.
     pub(crate) fn start(
-        config: &Config,
+        (early, config): (Early<'_>, &Config),
         embedded: &[Embedded],
         (sandbox, out): (&Sandbox, &BTreeMap<String, Out>),
         watch: &mut dyn FnMut(Installing<'_>),
     ) -> Result<Shelf, Unloadable> {
-        let before = folders_of(config);
-        let toolbox = toolbox::load(&Reading { config, embedded, sandbox, out, known: None }, watch)?;
+        let reading = Reading { config, embedded, sandbox, out, known: None };
+        let (toolbox, before) = toolbox::load(&reading, early, watch)?;
         Ok(Shelf {
             toolbox: RwLock::new(Arc::new(toolbox)),
             config: config.clone(),
@@ -72,7 +100,7 @@ impl Shelf {
     /// What keeps everything from being served; then all stays as it is.
     pub(crate) fn reload(&self, sandbox: &Sandbox) -> Result<Vec<Fault>, Unloadable> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (known, before) = (self.get(), folders_of(&self.config));
+        let known = self.get();
         let reading = Reading {
             config: &self.config,
             embedded: &self.embedded,
@@ -80,7 +108,8 @@ impl Shelf {
             out: known.registry.taken_out(),
             known: Some(&known),
         };
-        let toolbox = toolbox::load(&reading, &mut |_| ())?;
+        let (toolbox, before) =
+            std::thread::scope(|scope| toolbox::load(&reading, Early::begin(scope, &self.config, false), &mut |_| ()))?;
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = with_lock(&self.config, before);
         let faults = toolbox.faults.clone();
         if !toolbox.is_like(&known) {
@@ -94,7 +123,7 @@ impl Shelf {
     /// What the folders, and what is accepted, are now, and what they were when they were read.
     pub(crate) fn fingerprints(&self) -> (Digest, Digest) {
         let read = *self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        (with_lock(&self.config, folders_of(&self.config)), read)
+        (with_lock(&self.config, folders::of(&self.config)), read)
     }
 
     fn put(&self, toolbox: Toolbox) {
@@ -106,11 +135,7 @@ impl Shelf {
     }
 }
 
-fn folders_of(config: &Config) -> Digest {
-    folders::fingerprint(config.plugin_folders.iter().chain(&config.tool_folders))
-}
-
-/// The same with what is accepted, which reading itself may add to.
+/// What tells folders, with what is accepted, which reading itself may add to.
 fn with_lock(config: &Config, folders: Digest) -> Digest {
     let lock = folders::fingerprint([&config.state_dir.join(pinned::FILE)]);
     Digest::of_parts([folders.bytes().as_slice(), lock.bytes().as_slice()])

@@ -54,7 +54,9 @@ fn message(seq: i64, hash: &Digest, time_ms: u64) -> Vec<u8> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = |byte: &u8| [byte >> 4, byte & 15].map(|half| char::from(DIGITS[usize::from(half)]));
+    bytes.iter().flat_map(digits).collect()
 }
 
 fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {

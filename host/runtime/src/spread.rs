@@ -2,6 +2,7 @@
 //! the order of the things. Must not know what the work is.
 
 use std::num::NonZero;
+use std::thread::ScopedJoinHandle;
 
 /// Fewer things than this are not worth a thread.
 const WORTH: usize = 256;
@@ -19,10 +20,13 @@ pub(crate) fn over<T: Sync, R: Send>(things: &[T], work: impl Fn(&T) -> R + Sync
         let parts = things.chunks(things.len().div_ceil(threads));
         let running: Vec<_> =
             parts.map(|part| scope.spawn(move || part.iter().map(work).collect::<Vec<R>>())).collect();
-        let ended =
-            running.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        ended.flatten().collect()
+        running.into_iter().flat_map(joined).collect()
     })
+}
+
+/// What another thread did. A panic of it is passed on.
+pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]

@@ -3,19 +3,20 @@
 
 use crate::adapter::plugin::{self, Embedded, Plugin};
 use crate::adapter::{Adapter, Adapters};
-use crate::built_in;
 use crate::call::Digest;
 use crate::config::{Completion, Config, FolderSettings, Pin};
 use crate::document::{Fault, Faults};
+use crate::early::Early;
+use crate::listed;
 use crate::permission::policy::Policies;
 use crate::registry::admin::{self, Around, Entry, ManifestText};
 use crate::registry::change::Difference;
 use crate::registry::parsed::Parsed;
 use crate::registry::pinned::{self, Accepted, AcceptedAdapter, Held, Lock, Then};
 use crate::registry::{Out, Registry};
+use crate::sandbox::Sandbox;
 use crate::sandbox::install::Installing;
-use crate::sandbox::{Offer, Sandbox, component, values};
-use serde_json::Value;
+use crate::spread::joined;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -60,17 +61,22 @@ pub(crate) struct Reading<'a> {
 }
 
 /// Reads everything that configuration names. `watch` is told of each component that has to be compiled. One file that is
-/// wrong takes nothing down; what it said before stays.
+/// wrong takes nothing down; what it said before stays. Beside it stands what the folders were before they were read.
 ///
 /// # Errors
 /// What keeps everything from being served.
-pub(crate) fn load(reading: &Reading<'_>, watch: &mut dyn FnMut(Installing<'_>)) -> Result<Toolbox, Unloadable> {
+pub(crate) fn load(
+    reading: &Reading<'_>,
+    early: Early<'_>,
+    watch: &mut dyn FnMut(Installing<'_>),
+) -> Result<(Toolbox, Digest), Unloadable> {
     let Reading { config, embedded, sandbox, out, known } = *reading;
-    let lock = pinned::read(&config.state_dir).map_err(Unloadable::Lock)?;
+    let before = joined(early.folders);
+    let lock = joined(early.lock).map_err(Unloadable::Lock)?;
     let (plugins, faults) = read_plugins(config, embedded);
     let mut new = New { adapters: Adapters::default(), faults, held: Vec::new(), accepted: Vec::new() };
     new.adapters.knows_servers(config.mcp.in_service());
-    let mut manifests = built_in_manifests();
+    let mut manifests = listed::built_in();
     let mut listed = Vec::new();
     let mut reasons = BTreeMap::new();
     let plugins: Vec<Plugin> = plugins.into_iter().filter(|plugin| can_serve(plugin, config)).collect();
@@ -82,11 +88,11 @@ pub(crate) fn load(reading: &Reading<'_>, watch: &mut dyn FnMut(Installing<'_>))
             watch(Installing { adapter: &plugin.adapter.name, number, of });
         }
         new.load_adapter(reading, &plugin, &lock);
-        let (functions, left_out) = function_tools(&plugin);
+        let (functions, left_out) = listed::functions(&plugin);
         new.faults.extend(left_out);
         listed.extend(functions);
         reasons.extend(plugin.adapter.declared_reasons());
-        let (offered, left_out) = offered(sandbox, &plugin);
+        let (offered, left_out) = listed::offered(sandbox, &plugin);
         new.faults.extend(left_out);
         listed.extend(offered);
         manifests.extend(plugin.tools);
@@ -101,7 +107,10 @@ pub(crate) fn load(reading: &Reading<'_>, watch: &mut dyn FnMut(Installing<'_>))
     new.keep_what_cannot_be_read(known);
     let around = Around { completions: &config.completions, reasons: &reasons, out };
     let usual = known.filter(|known| known.reasons == reasons).map(|known| known.registry.entries());
-    let parsed = if usual.is_none() { Parsed::read(&config.state_dir) } else { Parsed::default() };
+    let parsed = match usual {
+        Some(_) => Parsed::default(),
+        None => early.parsed.map_or_else(|| Parsed::read(&config.state_dir), joined),
+    };
     let (entries, found) = admin::parse_known(&manifests, &around, usual.unwrap_or_default(), &parsed);
     parsed.remember(&config.state_dir, &entries, usual.unwrap_or_default());
     // Most are what was accepted, so whose text is needed is looked for when it is.
@@ -121,8 +130,8 @@ pub(crate) fn load(reading: &Reading<'_>, watch: &mut dyn FnMut(Installing<'_>))
     let New { adapters, mut faults, held, .. } = new;
     faults.extend(found);
     faults.extend(admin::unknown_completions(&registry, &config.completions));
-    let policies = Policies::load(config, &registry).map_err(Unloadable::Policies)?.into();
-    Ok(Toolbox { registry, adapters: adapters.into(), policies, faults, held, reasons })
+    let policies = Policies::check(joined(early.policies), config, &registry).map_err(Unloadable::Policies)?.into();
+    Ok((Toolbox { registry, adapters: adapters.into(), policies, faults, held, reasons }, before))
 }
 
 impl Toolbox {
@@ -328,15 +337,6 @@ fn is_same(known: &Adapter, plugin: &Plugin, now: &AcceptedAdapter) -> bool {
         && known.profile == manifest.sandbox.profile
 }
 
-fn built_in_manifests() -> Vec<ManifestText> {
-    let manifest = |(place, tool): (usize, &built_in::BuiltIn)| ManifestText {
-        file: PathBuf::from(format!("built in/runtime/{place}.toml")),
-        text: tool.manifest.to_owned(),
-        built_in: Some(place),
-    };
-    built_in::TOOLS.iter().enumerate().map(manifest).collect()
-}
-
 pub(crate) fn read_plugins(config: &Config, embedded: &[Embedded]) -> (Vec<Plugin>, Vec<Fault>) {
     let mut plugins = Vec::new();
     let mut faults = Vec::new();
@@ -357,31 +357,4 @@ pub(crate) fn read_plugins(config: &Config, embedded: &[Embedded]) -> (Vec<Plugi
 /// Without a granted directory there is nothing that a tool for files could do.
 fn can_serve(plugin: &Plugin, config: &Config) -> bool {
     !config.grants.is_empty() || !plugin.adapter.capabilities.iter().any(|capability| capability == "files")
-}
-
-/// The tools that an adapter serves beside those of its manifests, and what of them is left out and why.
-fn offered(sandbox: &Sandbox, plugin: &Plugin) -> (Vec<ManifestText>, Vec<Fault>) {
-    let (mut manifests, mut faults) = (Vec::new(), Vec::new());
-    for capability in &plugin.adapter.lists {
-        let (offers, left_out) = sandbox.offered(capability, &plugin.adapter.name);
-        manifests.extend(offers.into_iter().map(|offer: Offer| ManifestText {
-            file: offer.origin.into(),
-            text: offer.manifest.to_string(),
-            built_in: None,
-        }));
-        faults.extend(left_out.into_iter().map(|why| Fault::whole(&plugin.file, why)));
-    }
-    (manifests, faults)
-}
-
-/// The tools that nobody wrote a manifest for: functions of a component by their types.
-fn function_tools(plugin: &Plugin) -> (Vec<ManifestText>, Vec<Fault>) {
-    let Some(said) = &plugin.adapter.functions else { return Default::default() };
-    // What cannot be read was said when it was loaded.
-    let Ok(binary) = component::binary(&plugin.component) else { return Default::default() };
-    let Ok(functions) = values::functions_of(&binary) else { return Default::default() };
-    let (tools, missing) = values::tools(&plugin.adapter, said, &functions.usable);
-    let manifest = |tool: Value| ManifestText { file: plugin.file.clone(), text: tool.to_string(), built_in: None };
-    let fault = |why| Fault::whole(&plugin.file, why);
-    (tools.into_iter().map(manifest).collect(), missing.into_iter().map(fault).collect())
 }

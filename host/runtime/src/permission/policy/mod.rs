@@ -18,6 +18,8 @@ use cedar_policy::{
 };
 pub use evaluate::{Holds, Inputs, Slice};
 use schema::{Argument, Shown};
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, RwLock};
@@ -71,24 +73,45 @@ pub struct Sliced {
     pub digest: Digest,
 }
 
+/// The files of policies as they are written, not yet held against tools.
+#[derive(Debug)]
+pub(crate) struct Files {
+    /// The text of each with its statements.
+    read: Vec<(String, Vec<Statement>)>,
+    faults: Vec<Fault>,
+}
+
+impl Files {
+    /// Reads them, the shipped ones first.
+    pub(crate) fn read(config: &Config) -> Files {
+        let mut files = Files { read: Vec::new(), faults: Vec::new() };
+        for (file, set, text) in texts(&config.policies, &mut files.faults) {
+            match written::read(Path::new(&file), &text, set, &config.risk.points) {
+                Ok(found) => files.read.push((text, found)),
+                Err(found) => files.faults.extend(found),
+            }
+        }
+        files
+    }
+}
+
 impl Policies {
     /// Reads all policies and checks them against the tools that there are.
     ///
     /// # Errors
     /// Every mistake of every file.
     pub fn load(config: &Config, registry: &Registry) -> Result<Policies, Faults> {
-        let mut faults = Vec::new();
+        Policies::check(Files::read(config), config, registry)
+    }
+
+    /// The same with files that were read before there were tools.
+    pub(crate) fn check(files: Files, config: &Config, registry: &Registry) -> Result<Policies, Faults> {
+        let Files { mut faults, read } = files;
         let mut statements = Vec::new();
         let known = Known::new(config, registry);
-        for (file, set, text) in texts(&config.policies, &mut faults) {
-            match written::read(Path::new(&file), &text, set, &config.risk.points) {
-                Ok(found) => {
-                    let check = |statement: &Statement| check(statement, &text, &known);
-                    faults.extend(found.iter().flat_map(check));
-                    statements.extend(found.into_iter().map(Arc::new));
-                }
-                Err(found) => faults.extend(found),
-            }
+        for (text, found) in read {
+            faults.extend(found.iter().flat_map(|statement| check(statement, &text, &known)));
+            statements.extend(found.into_iter().map(Arc::new));
         }
         if !config.policies.permit_listed_roles {
             statements.retain(|statement| &*statement.id != BY_ROLE);
@@ -271,17 +294,27 @@ fn applies(statement: &Statement, tool: &Tool) -> bool {
         }
 }
 
-/// What statements can name.
+/// What statements can name. Most name nothing, so that names and roles are put together for the first that does.
 struct Known<'a> {
+    config: &'a Config,
+    registry: &'a Registry,
     tools: Vec<&'a Arc<Tool>>,
-    names: BTreeSet<&'a str>,
-    roles: BTreeSet<String>,
+    names: OnceCell<BTreeSet<&'a str>>,
+    roles: OnceCell<BTreeSet<String>>,
 }
 
 impl<'a> Known<'a> {
-    fn new(config: &Config, registry: &'a Registry) -> Known<'a> {
-        let tools: Vec<&Arc<Tool>> = registry.tools().collect();
-        Known { names: tools.iter().map(|tool| &*tool.name).collect(), roles: known_roles(registry, config), tools }
+    fn new(config: &'a Config, registry: &'a Registry) -> Known<'a> {
+        let (names, roles) = (OnceCell::new(), OnceCell::new());
+        Known { config, registry, tools: registry.tools().collect(), names, roles }
+    }
+
+    fn names(&self) -> &BTreeSet<&'a str> {
+        self.names.get_or_init(|| self.tools.iter().map(|tool| &*tool.name).collect())
+    }
+
+    fn roles(&self) -> &BTreeSet<String> {
+        self.roles.get_or_init(|| known_roles(self.registry, self.config))
     }
 }
 
@@ -294,8 +327,8 @@ fn check(statement: &Statement, text: &str, known: &Known<'_>) -> Vec<Fault> {
     }
     let everywhere = matches!(statement.policy.action_constraint(), ActionConstraint::Any)
         && matches!(statement.policy.resource_constraint(), ResourceConstraint::Any);
-    let tools: Vec<&Arc<Tool>> =
-        known.tools.iter().copied().filter(|tool| everywhere || applies(statement, tool)).collect();
+    let applying = || known.tools.iter().copied().filter(|tool| applies(statement, tool)).collect::<Vec<_>>();
+    let tools = if everywhere { Cow::Borrowed(&known.tools) } else { Cow::Owned(applying()) };
     let hidden: Vec<Fault> = hidden_arguments(statement, &tools).into_iter().map(at).collect();
     if !hidden.is_empty() {
         return hidden;
@@ -309,8 +342,8 @@ fn unknown_names(statement: &Statement, known: &Known<'_>) -> Vec<(String, Strin
     let mut unknown = Vec::new();
     let mut tool = |uid: &EntityUid| {
         let name = uid.id().unescaped();
-        if !known.names.contains(name) {
-            unknown.push(said_unknown("tool", name, known.names.iter().copied()));
+        if !known.names().contains(name) {
+            unknown.push(said_unknown("tool", name, known.names().iter().copied()));
         }
     };
     match statement.policy.action_constraint() {
@@ -328,9 +361,9 @@ fn unknown_names(statement: &Statement, known: &Known<'_>) -> Vec<(String, Strin
     }
     match statement.policy.principal_constraint() {
         PrincipalConstraint::Eq(uid) | PrincipalConstraint::In(uid) | PrincipalConstraint::IsIn(_, uid)
-            if uid.type_name().basename() == "Role" && !known.roles.contains(uid.id().unescaped()) =>
+            if uid.type_name().basename() == "Role" && !known.roles().contains(uid.id().unescaped()) =>
         {
-            unknown.push(said_unknown("role", uid.id().unescaped(), known.roles.iter().map(String::as_str)));
+            unknown.push(said_unknown("role", uid.id().unescaped(), known.roles().iter().map(String::as_str)));
         }
         _ => {}
     }
