@@ -15,6 +15,10 @@ export HERMES_PLUGINS_DIR := env('HERMES_PLUGINS_DIR', cache / 'plugins')
 
 export PATH := env('PATH') + ':' + tools / 'bin'
 
+# What a release leaves out of the runtime's own code; its dependencies are compiled so anyway.
+runtime := '--config profile.dev.package.hermes-runtime'
+as_released := runtime + '.debug-assertions=false ' + runtime + '.overflow-checks=false ' + runtime + '.codegen-units=16'
+
 # List the recipes
 default:
     @just --justfile '{{ justfile() }}' --list --unsorted
@@ -107,10 +111,10 @@ install to=(env('HOME') / '.local/bin'): setup-host plugins
     install -m 755 "$CARGO_TARGET_DIR/debug/hermes-dispatch" '{{ to }}/hermes-dispatch'
     @echo "installed {{ to }}/hermes-dispatch; the folder has to be on your PATH"
 
-# Measure the runtime; the dev profile is optimised and already compiled
+# Measure the runtime as a release would have it, beside dependencies that are already compiled
 bench: setup-host setup-browser plugins
-    cargo bench --profile dev --workspace --bench dispatch --bench permission --bench validation --bench results \
-        --bench registry --bench adapters
+    CARGO_INCREMENTAL=0 cargo bench {{ as_released }} --profile dev --workspace --bench dispatch --bench permission \
+        --bench validation --bench results --bench registry --bench adapters
 
 # Build the documentation
 doc: setup-host

@@ -254,7 +254,7 @@ fn a_no_is_remembered_and_can_be_taken_back() {
     assert_eq!(asked(), 2, "another call is another question");
     let journal = open_journal(&house.path("state")).unwrap();
     block_on(async {
-        let parked = desk::find(&journal, &first.error.unwrap().approval_id.unwrap()).await.unwrap();
+        let parked = desk::find(&journal, first.error.unwrap().approval_id.as_ref().unwrap()).await.unwrap();
         desk::forget(&journal, &parked, "tester").await.unwrap();
     });
     run(&runtime, &json!({}));

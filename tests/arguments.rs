@@ -71,7 +71,7 @@ impl Echo {
         let shown: String = text.chars().take(100).collect();
         let error = answer.error.unwrap_or_else(|| panic!("{shown} was taken: {}", answer.data));
         assert_eq!((error.code, answer.metadata.attempts), (400, 0), "{shown}");
-        error.problems
+        error.problems.clone()
     }
 }
 

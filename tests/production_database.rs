@@ -78,7 +78,7 @@ fn scene_a_a_builder_is_denied_by_role() {
 fn scene_b_devops_in_a_workflow_runs_and_is_written_down() {
     let example = example(Person::No);
     let (envelope, intent, outcome) = example.call("DevOps", deploying(), "analytics");
-    assert_eq!(envelope.error.map(|error| error.message), None);
+    assert_eq!(envelope.error.map(|error| error.message.clone()), None);
     assert_eq!(envelope.data["row_count"], 1, "{:#}", envelope.data);
     assert_eq!(envelope.data["rows"][0]["name"], "visits");
     let risk = envelope.metadata.risk.unwrap();

@@ -159,7 +159,7 @@ proptest! {
                 }
                 Err(error) => {
                     let got = answer.error.unwrap();
-                    prop_assert_eq!((got.kind, got.problems), (error.kind, error.problems));
+                    prop_assert_eq!((got.kind, got.problems.clone()), (error.kind, error.problems.clone()));
                     prop_assert!(answer.data.is_null());
                 }
             }

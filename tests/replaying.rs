@@ -58,6 +58,37 @@ fn a_call_of_each_adapter_goes_the_same_way_again() {
     records::verified(&runtime.config().state_dir);
 }
 
+/// The journal's file is somebody else's for a while. Records wait then; what is kept beside them has a bound.
+#[test]
+fn what_waits_to_be_written_is_bounded_and_what_is_left_out_is_said() {
+    const MOST: usize = 64 << 20;
+    let house = House::with_files();
+    let mut config = house.config();
+    config.result.record_bytes = Some(1 << 20);
+    let runtime = house.start(config);
+    let state = runtime.config().state_dir.clone();
+    let text = "x".repeat(300_000);
+    let asked = || json!({ "data": { "a": text } });
+    let before = ran(&runtime, "json_query", asked());
+    let journal = rusqlite::Connection::open(runtime.journal().path()).unwrap();
+    journal.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let waiting: Vec<String> = (0..2 * MOST / text.len())
+        .map(|_| block_on(runtime.call(call("json_query", asked()))).envelope.metadata.call_id)
+        .collect();
+    journal.execute_batch("ROLLBACK").unwrap();
+    assert!(block_on(runtime.flush()));
+
+    let (kept, left_out): (Vec<_>, Vec<_>) =
+        waiting.iter().map(|id| records::of_call(&state, id).1.facts).partition(|facts| facts.replayable == Some(true));
+    assert!(!kept.is_empty() && kept.len() * text.len() <= MOST, "{} are kept", kept.len());
+    assert_eq!(kept.len() + left_out.len(), waiting.len(), "no record is left out");
+    assert!(left_out.iter().all(|facts| facts.not_replayable.as_ref().is_some_and(|why| why.contains("waits"))));
+    // What was written has given its room back.
+    let after = ran(&runtime, "json_query", asked());
+    assert!([before, after].iter().all(|id| replay(&runtime, id).is_same()));
+    records::verified(&state);
+}
+
 /// An answer with a body in pieces, one that is an error, a body that is sent, and a host that is not there.
 #[test]
 fn what_was_answered_over_http_is_answered_again_and_nothing_is_sent() {

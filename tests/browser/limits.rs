@@ -15,7 +15,7 @@ fn without_a_browser_the_answer_says_how_to_get_one() {
         let url = json!({ "url": "https://example.org/" });
         let envelope = fails(&runtime, "browser_navigate", url, 501, "browser_not_installed").await;
         let error = envelope.error.unwrap();
-        let hint = error.hint.unwrap();
+        let hint = error.hint.as_ref().unwrap();
         assert!(hint.contains("apt-get install chromium") && hint.contains("doctor"), "{hint}");
         assert!(!error.message.contains("no-such-browser"), "a host path is named: {}", error.message);
         assert_eq!(ok(&runtime, "terminal", json!({ "command": "echo fine" })).await["stdout"], "fine\n");
@@ -167,15 +167,15 @@ fn a_reference_that_is_none_gets_those_that_are_near() {
         let beyond = format!("{document}e{}", element.parse::<u64>().unwrap() + 1000);
         for (wrong, tool) in [(beyond.as_str(), "browser_click"), (beyond.as_str(), "browser_screenshot")] {
             let error = fails(&runtime, tool, json!({ "ref": wrong }), 502, "element_unreachable").await.error.unwrap();
-            let hint = error.hint.unwrap();
+            let hint = error.hint.as_ref().unwrap();
             assert!(error.message.contains(wrong), "{}", error.message);
             assert!(hint.contains(&format!("{last} (button \"Button 29\")")), "{tool}: {hint}");
         }
         let typed = json!({ "ref": beyond, "text": "x" });
         let error = fails(&runtime, "browser_type", typed, 502, "element_unreachable").await.error.unwrap();
-        assert!(error.hint.unwrap().contains("Button 29"));
+        assert!(error.hint.as_ref().unwrap().contains("Button 29"));
         let unread = json!({ "ref": "the blue one" });
         let error = fails(&runtime, "browser_click", unread, 502, "element_unreachable").await.error.unwrap();
-        assert!(error.message.contains("is no reference") && error.hint.unwrap().contains("Button 0"));
+        assert!(error.message.contains("is no reference") && error.hint.as_ref().unwrap().contains("Button 0"));
     });
 }

@@ -106,7 +106,7 @@ fn a_page_that_changes_by_script_is_followed() {
         ok(&runtime, "browser_wait", json!({ "text": "size l" })).await;
         let missing =
             fails(&runtime, "browser_select", json!({ "ref": size, "values": ["XXL"] }), 502, "option_not_found");
-        assert!(missing.await.error.unwrap().hint.unwrap().contains("l (Large)"));
+        assert!(missing.await.error.unwrap().hint.as_ref().unwrap().contains("l (Large)"));
         for (name, why) in [("Never", "disabled"), ("\"Covered\"", "beneath")] {
             let args = json!({ "ref": reference(&shown, name) });
             let error = fails(&runtime, "browser_click", args, 502, "element_unreachable").await.error.unwrap();
@@ -145,7 +145,7 @@ fn a_reference_never_comes_to_mean_another_element() {
         ok(&runtime, "browser_navigate", json!({ "url": server.url("/two") })).await;
         let error =
             fails(&runtime, "browser_click", json!({ "ref": old }), 502, "element_unreachable").await.error.unwrap();
-        assert!(error.hint.unwrap().contains("button \"Second\""));
+        assert!(error.hint.as_ref().unwrap().contains("button \"Second\""));
         let page = ok(&runtime, "browser_tabs", empty()).await;
         assert_eq!(page["tabs"][0]["title"], "two");
         ok(&runtime, "browser_close", empty()).await;

@@ -73,7 +73,7 @@ fn nothing_that_grants_is_reached_from_a_program() {
         assert_ne!(yes.call(call("file_read", link)).await.envelope.code(), 200);
         let again = silent.call(write()).await.envelope;
         assert_eq!(again.code(), 202, "it still waits: {again:#?}");
-        assert_eq!(again.error.and_then(|error| error.approval_id), Some(id));
+        assert_eq!(again.error.and_then(|error| error.approval_id.clone()), Some(id));
     });
     assert!(!house.path("workspace/n.txt").exists());
     assert!(house.path("workspace/.state/journal.db").metadata().unwrap().len() > 0);

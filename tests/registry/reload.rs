@@ -230,7 +230,7 @@ fn many_reloads_under_load_leave_nothing_behind() {
                     let mut calls = 0;
                     while !stop.load(Ordering::Relaxed) {
                         let answer = runtime.call(call("probe", json!({}))).await.envelope;
-                        assert_eq!(answer.error.map(|error| error.message), None);
+                        assert_eq!(answer.error.map(|error| error.message.clone()), None);
                         calls += 1;
                     }
                     calls

@@ -77,7 +77,7 @@ fn a_tool_that_nobody_calls_is_flagged_once_with_its_evaluation() {
     let runtime = start(&house);
     for _ in 0..3 {
         assert_eq!(
-            block_on(runtime.call(call("weather_now", json!({})))).envelope.error.map(|error| error.message),
+            block_on(runtime.call(call("weather_now", json!({})))).envelope.error.map(|error| error.message.clone()),
             None
         );
     }

@@ -46,11 +46,11 @@ pub(crate) async fn run(arguments: &Arguments, command: &ApprovalsCommand) -> Re
 
 fn failed(error: hermes_runtime::Error) -> Failure {
     let exit = error.kind.exit_code();
-    Failure { exit, ..Failure::usage(error.message) }
+    Failure { exit, ..Failure::usage(error.to_string()) }
 }
 
 async fn find(journal: &Journal, id: &str) -> Result<Parked, Failure> {
-    desk::find(journal, id).await.map_err(|error| Failure::unknown(error.message))
+    desk::find(journal, id).await.map_err(|error| Failure::unknown(error.to_string()))
 }
 
 async fn list(journal: &Journal, all: bool, format: Format) -> Result<u8, Failure> {

@@ -115,7 +115,7 @@ fn note_refusal(config: &Config, what: &str) {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|it| it.to_string())?;
         let journal = hermes_runtime::open_journal(&state_dir).map_err(|error| error.to_string())?;
-        runtime.block_on(journal.event(event)).map_err(|error| error.log.unwrap_or(error.message))
+        runtime.block_on(journal.event(event)).map_err(|error| error.insides())
     });
     if let Err(why) = written.join().unwrap_or_else(|_| Err("the thread that writes it broke off".into())) {
         tracing::warn!(%why, "a refusal could not be written to the journal");

@@ -28,7 +28,7 @@ pub(crate) async fn templates(runtime: &Runtime, tool: &str, format: Format) -> 
 }
 
 fn unread(error: hermes_runtime::Error) -> Failure {
-    Failure::unavailable(error.log.unwrap_or(error.message))
+    Failure::unavailable(error.insides())
 }
 
 fn say<T: Serialize>(found: &[T], format: Format, nothing: &str, line: impl Fn(&T) -> String) {

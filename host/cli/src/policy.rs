@@ -67,7 +67,7 @@ fn list(runtime: &Runtime, format: Format) -> Result<u8, Failure> {
 }
 
 fn schema(runtime: &Runtime, name: &str) -> Result<u8, Failure> {
-    let found = runtime.cedar_schema(name).map_err(|error| Failure::unknown(error.message))?;
+    let found = runtime.cedar_schema(name).map_err(|error| Failure::unknown(error.to_string()))?;
     output::line(&printable_lines(&found));
     Ok(0)
 }
@@ -138,7 +138,7 @@ fn matrix(
     for role in &roles {
         for tool in &tools {
             let explanation =
-                runtime.explain_role(role, tool, situation).map_err(|error| Failure::unknown(error.message))?;
+                runtime.explain_role(role, tool, situation).map_err(|error| Failure::unknown(error.to_string()))?;
             let cell = cell(&explanation);
             rows.entry(role.clone()).or_default().insert(tool.clone(), cell);
         }
@@ -335,7 +335,7 @@ async fn replay(runtime: &Runtime, state_dir: &Path, format: Format) -> Result<u
 
 async fn decisions(state_dir: &Path) -> Result<Vec<Parked>, Failure> {
     let journal = hermes_runtime::open_journal(state_dir).map_err(|error| Failure::unavailable(error.to_string()))?;
-    let found = desk::list(&journal, true, LIMIT).await.map_err(|error| Failure::unavailable(error.message))?;
+    let found = desk::list(&journal, true, LIMIT).await.map_err(|error| Failure::unavailable(error.to_string()))?;
     Ok(found.into_iter().filter(|parked| parked.decided_ms.is_some()).collect())
 }
 

@@ -74,7 +74,7 @@ async fn clear_taint(arguments: &Arguments, caller: Option<&str>) -> Result<u8, 
         .map_err(|error| Failure::unavailable(error.to_string()))?;
     let own = || format!("local:{}", rustix::process::getuid().as_raw());
     let caller = caller.map_or_else(own, str::to_owned);
-    desk::clear_taint(&journal, &caller, &by).await.map_err(|error| Failure::unavailable(error.message))?;
+    desk::clear_taint(&journal, &caller, &by).await.map_err(|error| Failure::unavailable(error.to_string()))?;
     output::line(&format!("what {} has read from outside counts no more", printable_lines(&caller)));
     Ok(0)
 }
@@ -135,7 +135,7 @@ async fn set(arguments: &Arguments, session: &str, clear: bool) -> Result<u8, Fa
     let noted = (!clear).then_some(&*situation);
     desk::note_situation(&journal, &name, noted, &person.name())
         .await
-        .map_err(|error| Failure::unavailable(error.message))?;
+        .map_err(|error| Failure::unavailable(error.to_string()))?;
     let state = Folders::of_this_user()?.state;
     let mut sessions = read(&state)?;
     sessions.session.retain(|entry| entry.name != name);

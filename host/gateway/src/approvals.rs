@@ -259,10 +259,10 @@ impl Page {
             Ok(parked) if parked.id == id => {
                 Ok(html(status, &view::Whole::new(self.around(entered), &parked, note, now_ms())))
             }
-            Ok(_) | Err(Error { kind: Kind::InvalidInput, .. }) => {
+            Err(error) if error.kind != Kind::InvalidInput => Err(failed(error)),
+            Ok(_) | Err(_) => {
                 Ok(html(StatusCode::NOT_FOUND, &view::Said { title: "Not found", text: "there is no such request" }))
             }
-            Err(error) => Err(failed(error)),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::server::Server;
 use hermes_runtime::Envelope;
 use hermes_runtime::call::Digest;
 use hermes_runtime::document::printable;
-use hermes_runtime::error::{Error, Kind};
+use hermes_runtime::error::Kind;
 use hermes_runtime::permission::approval::desk;
 use hermes_runtime::permission::approval::store::{Parked, Scope, State, Verdict};
 use hermes_runtime::registry::manifest::RiskLevel;
@@ -168,8 +168,8 @@ async fn decide(
     let by = format!("client {} of {}", printable(&name), server.identity().caller.id);
     let redeem = server.runtime().config().approval.expires_seconds;
     match desk::decide(server.runtime().journal(), parked, verdict, &by, redeem).await {
-        Ok(()) | Err(Error { kind: Kind::Conflict, .. }) => Ok(()),
-        Err(error) => Err(ErrorData::internal_error(error.message, None)),
+        Err(error) if error.kind != Kind::Conflict => Err(ErrorData::internal_error(error.to_string(), None)),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

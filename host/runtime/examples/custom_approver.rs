@@ -54,8 +54,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let state = std::env::temp_dir().join(format!("hermes-approver-{}", std::process::id()));
-    let config = Config::new(state.join("state"), state.join("cache"));
+    let house = tempfile::tempdir()?;
+    let config = Config::new(house.path().join("state"), house.path().join("cache"));
     let runtime = Runtime::start(config, &[CALC], Some(Arc::new(SmallNumbers)))?;
     runtime.toolbox().faults.iter().for_each(|fault| eprintln!("{fault}"));
     for (a, b) in [(1, 2), (1_000_000, 2)] {

@@ -45,8 +45,8 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
         };
         Box::pin(async move { Ok(json!(count)) })
     });
-    let state = std::env::temp_dir().join(format!("hermes-capability-{}", std::process::id()));
-    let config = Config::new(state.join("state"), state.join("cache")).authority(stock);
+    let house = tempfile::tempdir()?;
+    let config = Config::new(house.path().join("state"), house.path().join("cache")).authority(stock);
     let runtime = Runtime::start(config, &[DESK], None)?;
     runtime.toolbox().faults.iter().for_each(|fault| eprintln!("{fault}"));
     for (item, wanted) in [("tea", 10), ("tea", 20), ("coffee", 1)] {

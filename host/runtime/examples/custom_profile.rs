@@ -92,8 +92,9 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
         println!("asked about {} by a process of niceness {child}, in one of {own}", asked.args["item"]);
         Box::pin(async move { Ok(json!(12)) })
     });
-    let state = std::env::temp_dir().join(format!("hermes-profile-{}", std::process::id()));
-    let config = Config::new(state.join("state"), state.join("cache")).authority(stock).profile("nice", Nice);
+    let house = tempfile::tempdir()?;
+    let config =
+        Config::new(house.path().join("state"), house.path().join("cache")).authority(stock).profile("nice", Nice);
     let runtime = Runtime::start(config, &[DESK], None)?;
     runtime.toolbox().faults.iter().for_each(|fault| eprintln!("{fault}"));
     let call = Call::new("desk_has", json!({ "item": "tea", "wanted": 10 })).role("clerk");

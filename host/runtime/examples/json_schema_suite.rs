@@ -54,7 +54,7 @@ async fn run(runtime: &Runtime, cases: &[Case]) -> usize {
         let is_right = code == if case.is_valid { 200 } else { 400 };
         if !is_right || !answer.metadata.repairs.is_empty() {
             wrong += 1;
-            println!("{}: {code} {:?}", case.name, answer.error.map(|error| error.problems));
+            println!("{}: {code} {:?}", case.name, answer.error.map(|error| error.problems.clone()));
         }
     }
     wrong

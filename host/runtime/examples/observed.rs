@@ -34,9 +34,13 @@ impl Approver for Shown {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut folders = std::env::args().skip(1);
     let (plugins, directory) = (folders.next().ok_or("name a plugin")?, folders.next().ok_or("name a directory")?);
-    let state = std::env::temp_dir().join(format!("hermes-observed-{}", std::process::id()));
+    let house = tempfile::tempdir()?;
     let start = |name: &str, access| {
-        let config = Config::new(state.join(name), state.join("cache")).grant(Config::WORKSPACE, &directory, access);
+        let config = Config::new(house.path().join(name), house.path().join("cache")).grant(
+            Config::WORKSPACE,
+            &directory,
+            access,
+        );
         Runtime::start(config.plugin(&plugins), &[], Some(Arc::new(Shown)))
     };
     // Each has a journal and grants of its own; nothing of one is seen by the other.

@@ -31,8 +31,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let state = std::env::temp_dir().join(format!("hermes-streaming-{}", std::process::id()));
-    let runtime = Runtime::start(Config::new(state.join("state"), state.join("cache")), &[STEPS], None)?;
+    let house = tempfile::tempdir()?;
+    let runtime = Runtime::start(Config::new(house.path().join("state"), house.path().join("cache")), &[STEPS], None)?;
     runtime.toolbox().faults.iter().for_each(|fault| eprintln!("{fault}"));
     let (sender, mut progress) = tokio::sync::mpsc::channel(16);
     let call = Call { progress: Some(sender), ..Call::new("steps_walk", json!({})).role("walker") };

@@ -32,9 +32,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let state = std::env::temp_dir().join(format!("hermes-two-{}", std::process::id()));
+    let house = tempfile::tempdir()?;
     let start = |name: &str, files: &'static [(&'static str, &'static [u8])]| {
-        let config = Config::new(state.join(name), state.join("cache"));
+        let config = Config::new(house.path().join(name), house.path().join("cache"));
         Runtime::start(config, &[Embedded { name: "calc", files }], None)
     };
     let (clerks, visitors) = (start("clerks", &FOR_CLERKS)?, start("visitors", &FOR_GUESTS)?);

@@ -226,13 +226,16 @@ impl Digest {
         Digest(*hasher.finalize().as_bytes())
     }
 
+    /// Of nothing: what stands where a digest is still to come.
+    pub(crate) const NONE: Digest = Digest([0; 32]);
+
     /// The 32 bytes.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
     /// A digest from its 32 bytes.
-    pub fn from_bytes(bytes: [u8; 32]) -> Digest {
+    pub const fn from_bytes(bytes: [u8; 32]) -> Digest {
         Digest(bytes)
     }
 

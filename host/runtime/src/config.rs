@@ -558,13 +558,18 @@ fn expand_home(path: PathBuf) -> PathBuf {
 
 /// Whether a name fits a pattern in which `*` stands for any text.
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
-    let Some((before, after)) = pattern.split_once('*') else {
-        return pattern == name;
+    let Some((before, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(before) else { return false };
+    let (between, after) = match rest.rsplit_once('*') {
+        Some((between, after)) => (Some(between), after),
+        None => (None, rest),
     };
-    let Some(rest) = name.strip_prefix(before) else {
-        return false;
-    };
-    (0..=rest.len()).filter(|at| rest.is_char_boundary(*at)).any(|at| matches_pattern(after, &rest[at..]))
+    // The first place of each part leaves the most for the parts after it.
+    for part in between.into_iter().flat_map(|between| between.split('*')) {
+        let Some((_, rest)) = left.split_once(part) else { return false };
+        left = rest;
+    }
+    left.ends_with(after)
 }
 
 #[cfg(test)]
@@ -605,5 +610,22 @@ mod tests {
             matches_pattern("deploy_*", "deploy_v2") && matches_pattern("*", "") && matches_pattern("a*b*c", "a--b--c")
         );
         assert!(!matches_pattern("deploy", "deploy_v2") && !matches_pattern("a*b", "ab--"));
+        assert!(!matches_pattern("a*a", "a") && matches_pattern("a**a", "aa") && matches_pattern("*é*", "née"));
+    }
+
+    /// What a pattern means, without a thought for how long it takes.
+    fn means(pattern: &[u8], name: &[u8]) -> bool {
+        match pattern.split_first() {
+            None => name.is_empty(),
+            Some((b'*', rest)) => (0..=name.len()).any(|at| means(rest, &name[at..])),
+            Some((byte, rest)) => name.first() == Some(byte) && means(rest, &name[1..]),
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn patterns_match_what_they_mean(pattern in "[ab*]{0,7}", name in "[ab]{0,9}") {
+            proptest::prop_assert_eq!(matches_pattern(&pattern, &name), means(pattern.as_bytes(), name.as_bytes()));
+        }
     }
 }

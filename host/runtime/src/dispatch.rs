@@ -126,8 +126,8 @@ impl Runtime {
                 return Injection::refused(error, &call_id, &call.tool);
             }
         };
-        let mut metadata =
-            Metadata { call_id: call_id.to_string(), audit_id: call_id.to_string(), ..Metadata::default() };
+        let ids = (call_id.to_string(), call_id.to_string());
+        let mut metadata = Box::new(Metadata { call_id: ids.0, audit_id: ids.1, ..Metadata::default() });
         let mut durable = false;
         let call = registry::stands_for::meant(&self.toolbox().registry, &call);
         let ended = {

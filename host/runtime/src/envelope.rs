@@ -24,7 +24,7 @@ pub struct Envelope {
     /// What it found or did; `null` when there is nothing. On an error, what was produced before it.
     pub data: Value,
     /// How the answer came about.
-    pub metadata: Metadata,
+    pub metadata: Box<Metadata>,
     /// Why it did not work.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<Error>,
@@ -253,14 +253,14 @@ impl Usage {
 
 impl Envelope {
     /// An answer to a call that did what it was asked.
-    pub fn ok(data: Value, metadata: Metadata) -> Envelope {
-        Envelope { status: Status::Ok, data, metadata, error: None }
+    pub fn ok(data: Value, metadata: impl Into<Box<Metadata>>) -> Envelope {
+        Envelope { status: Status::Ok, data, metadata: metadata.into(), error: None }
     }
 
     /// An answer to a call that did not.
-    pub fn error(error: Error, data: Value, metadata: Metadata) -> Envelope {
+    pub fn error(error: Error, data: Value, metadata: impl Into<Box<Metadata>>) -> Envelope {
         let status = if error.code == 202 { Status::Pending } else { Status::Error };
-        Envelope { status, data, metadata, error: Some(error) }
+        Envelope { status, data, metadata: metadata.into(), error: Some(error) }
     }
 
     /// What a process that made this one call should exit with.

@@ -221,10 +221,43 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-/// Why a call did not do what it was asked. What is in here may be shown to the caller; `log` may not.
+/// Why a call did not do what it was asked; reads like a [`Failure`].
+///
+/// It is one word, since every step's answer has room for it and few have one.
 #[derive(Clone, Debug, Serialize, Deserialize, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
+#[serde(transparent)]
+#[error("{}", .0.message)]
+pub struct Error(Box<Failure>);
+
+impl std::ops::Deref for Error {
+    type Target = Failure;
+
+    fn deref(&self) -> &Failure {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Error {
+    fn deref_mut(&mut self) -> &mut Failure {
+        &mut self.0
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        Error(Box::new(failure))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        *error.0
+    }
+}
+
+/// What an [`Error`] says. What is in here may be shown to the caller; `decided_by` and `log` may not.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Failure {
     /// The kind's code.
     pub code: u16,
     /// The kind.
@@ -266,7 +299,7 @@ pub struct Error {
 impl Error {
     /// An error of a kind with the kind's own code, blame and retryability.
     pub fn new(step: Step, kind: Kind, message: impl Into<String>) -> Error {
-        Error {
+        Error::from(Failure {
             code: kind.code(),
             kind,
             reason: None,
@@ -281,7 +314,7 @@ impl Error {
             repeat: None,
             decided_by: None,
             log: None,
-        }
+        })
     }
 
     /// A fault of the runtime: the caller learns that it happened, the log learns what.
@@ -311,6 +344,11 @@ impl Error {
     pub fn retry_after(mut self, wait: Duration) -> Error {
         self.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         self
+    }
+
+    /// For an operator: what only the log may see, or the message where there is no more to it.
+    pub fn insides(&self) -> String {
+        self.log.as_ref().unwrap_or(&self.message).clone()
     }
 
     /// With what only the log may see.

@@ -35,6 +35,7 @@ mod folders;
 mod foresight;
 pub mod journal;
 mod listed;
+mod map;
 #[cfg_attr(not(feature = "metrics"), path = "measure_none.rs")]
 mod measure;
 mod nesting;

@@ -133,6 +133,20 @@ impl Written {
 }
 
 impl Record {
+    /// Size of what is kept beside it, in bytes.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        let kept = self.kept.as_ref().map_or(0, |kept| kept.args.len() + crate::result::truncate::size(&kept.data));
+        kept + self.tape.as_ref().map_or(0, |tape| tape.size())
+    }
+
+    /// Keeps nothing beside it, and says why.
+    pub(crate) fn keep_nothing(&mut self, why: &'static str) {
+        self.kept = None;
+        if self.tape.take().is_some() {
+            (self.facts.replayable, self.facts.not_replayable) = (Some(false), Some(why.into()));
+        }
+    }
+
     pub(crate) fn mask(&mut self, masking: &dyn Masking) {
         let Record { situation, facts, steps, error, insides, kept, tape, .. } = self;
         match tape.as_mut().map_or(Covered::Nothing, |tape| tape.cover(masking)) {
@@ -155,6 +169,7 @@ impl Record {
         let mut texts: Vec<&mut String> =
             reasons.chain(insides).chain(&mut facts.targets).chain(&mut facts.log).collect();
         if let Some(error) = error {
+            let error = &mut **error;
             texts.extend([Some(&mut error.message), error.hint.as_mut()].into_iter().flatten());
             for problem in &mut error.problems {
                 texts.extend([&mut problem.path, &mut problem.received]);
@@ -265,7 +280,7 @@ pub struct Record {
     pub parent: Option<Arc<str>>,
     /// What was learnt about the call on its way.
     #[serde(flatten)]
-    pub facts: Facts,
+    pub facts: Box<Facts>,
     /// The steps that were reached.
     pub steps: Vec<StepEntry>,
     /// 200, or the error's code. Absent in an intent.

@@ -124,7 +124,7 @@ impl Runtime {
 
     pub(crate) fn shape(
         &self,
-        looks_for: &[String],
+        looks_for: &[Arc<str>],
         (tool, backend): (&Tool, &Backend),
         execution: Execution,
         trail: &mut Trail,
@@ -142,7 +142,7 @@ impl Runtime {
         trail.facts.usage = Some(usage);
         trail.facts.log = log;
         let budget_tokens = self.config.result.budget_of(tool.budget_tokens);
-        let texts: Vec<&str> = looks_for.iter().map(String::as_str).collect();
+        let texts: Vec<&str> = looks_for.iter().map(|text| &**text).collect();
         let call_id = metadata.call_id.clone();
         let shaping = Shaping {
             measure: Measure { budget_tokens, texts: &texts, weights: &self.weights },

@@ -6,6 +6,7 @@ use crate::call::Digest;
 use crate::record::{Masking, mask_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Looks at a clock that are recorded of one attempt.
@@ -109,7 +110,7 @@ pub(crate) struct Playing {
 impl Tape {
     /// A recording of at most so many bytes.
     pub(crate) fn record(bytes: usize) -> Tape {
-        Tape::Recording(Recording { entries: Vec::new(), left: bytes, asked: Digest::of_parts([]), lost: None })
+        Tape::Recording(Recording { entries: Vec::new(), left: bytes, asked: Digest::NONE, lost: None })
     }
 
     /// Plays what was recorded. What is not `exact` holds masks, so that only the order of crossings is compared.
@@ -295,15 +296,41 @@ pub(crate) struct RawRef<'a>(#[serde(serialize_with = "raw::serialize")] pub(cra
 /// An attempt as it was recorded, and what it returned, still to be digested.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    pub(crate) cassette: Cassette,
-    pub(crate) returned: Vec<u8>,
+    cassette: Cassette,
+    returned: Vec<u8>,
+    /// As it is kept, where that was made already.
+    encoded: Option<Vec<u8>>,
 }
 
 impl Recorded {
+    /// What was recorded, but for the digest of what was returned.
+    pub(crate) fn new(cassette: Cassette, returned: Vec<u8>) -> Recorded {
+        Recorded { cassette, returned, encoded: None }
+    }
+
+    /// Makes what is kept of it. From then on it stays what it is.
+    pub(crate) fn encode(&mut self) {
+        self.encoded = self.written_down();
+    }
+
     /// As it is kept.
-    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
-        let outcome = Digest::of(&self.returned);
-        Cassette { outcome, ..self.cassette.clone() }.encode()
+    pub(crate) fn encoded(&self) -> Option<Cow<'_, [u8]>> {
+        match &self.encoded {
+            Some(encoded) => Some(Cow::Borrowed(encoded)),
+            None => self.written_down().map(Cow::Owned),
+        }
+    }
+
+    /// What [`Cassette::decode`] reads: its members one after the other, with the digest of what was returned.
+    fn written_down(&self) -> Option<Vec<u8>> {
+        let Cassette { asked, seed, times, entries, requests, outcome: _ } = &self.cassette;
+        let room = Vec::with_capacity(self.cassette.size() + 256);
+        postcard::to_extend(&(asked, seed, times, entries, requests, Digest::of(&self.returned)), room).ok()
+    }
+
+    /// About how much memory it takes, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.cassette.size() + self.returned.len()
     }
 
     /// Covers what is secret in it: the arguments get masks, and in answers each byte of a secret is crossed out, because
@@ -356,12 +383,12 @@ fn cross_out(bytes: &mut [u8], masking: &dyn Masking) {
 }
 
 impl Cassette {
-    /// As it is kept.
-    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
-        postcard::to_allocvec(self).ok()
+    fn size(&self) -> usize {
+        let answers = self.entries.iter().chain(&self.requests).map(|entry| entry.answer.len() + ENTRY);
+        self.asked.args.len() + 8 * self.times.len() + answers.sum::<usize>()
     }
 
-    /// What `encode` made.
+    /// What [`Recorded::encoded`] gives.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Cassette> {
         postcard::from_bytes(bytes).ok()
     }

@@ -37,7 +37,7 @@ pub(crate) struct Trail {
     began: Instant,
     step_began: Instant,
     start: TrailStart,
-    pub(crate) facts: Facts,
+    pub(crate) facts: Box<Facts>,
     /// The canonical arguments, once they were found right.
     pub(crate) args: Option<Arc<str>>,
     /// What is kept beside the outcome's record.
@@ -61,13 +61,14 @@ impl Trail {
 
     /// A trail that begins now. `place` is its outcome's place in the writer's queue.
     pub(crate) fn begin(start: TrailStart, place: mpsc::OwnedPermit<Message>, writing: Writing) -> Trail {
+        let began = Instant::now();
         Trail {
             place: Some(place),
             writing,
-            began: Instant::now(),
-            step_began: Instant::now(),
+            began,
+            step_began: began,
             start,
-            facts: Facts::default(),
+            facts: Box::default(),
             args: None,
             kept: None,
             tape: None,
@@ -202,16 +203,17 @@ impl Trail {
         durability
     }
 
-    async fn hand_over(&mut self, record: Record, durable: bool) -> Durability {
+    async fn hand_over(&mut self, mut record: Record, durable: bool) -> Durability {
         let Some(place) = self.place.take() else {
             return Durability::Failed;
         };
+        let room = self.writing.make_room(&mut record);
         if !durable {
-            place.send(Message::outcome(record, None));
+            place.send(Message::outcome(record, None, room));
             return Durability::Queued;
         }
         let (written, waiting) = oneshot::channel();
-        place.send(Message::outcome(record, Some(written)));
+        place.send(Message::outcome(record, Some(written), room));
         match wait_for_disk(waiting).await {
             Ok(()) => Durability::Durable,
             Err(_) => {
@@ -284,9 +286,10 @@ impl Drop for Trail {
             false => Error::new(Step::Sandbox, Kind::Cancelled, "the caller gave up"),
         };
         self.ended(&error);
-        let record = self.record(RecordKind::Outcome, Some((error.code, Some(&error))));
+        let mut record = self.record(RecordKind::Outcome, Some((error.code, Some(&error))));
+        let room = self.writing.make_room(&mut record);
         if let Some(place) = self.place.take() {
-            place.send(Message::outcome(record, None));
+            place.send(Message::outcome(record, None, room));
         }
     }
 }

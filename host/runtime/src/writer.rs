@@ -9,7 +9,7 @@ use crate::store::{Rules, write_all};
 use rusqlite::Connection;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 /// How often the writer tries again to write what it could not write.
 const RETRY_EVERY: Duration = Duration::from_millis(250);
@@ -29,11 +29,13 @@ pub(crate) enum Message {
 /// One thing to write, all of it or nothing.
 pub(crate) struct Write {
     pub(crate) entry: Option<Written>,
-    /// The entry as it is written, where somebody waits for it: who waits makes it, so that the writer is not the one that
-    /// all wait for. What nobody waits for is made by the writer, off the way of the call.
+    /// The entry as it is written, where somebody waits for it: who waits makes it, and the tape's bytes, so that the
+    /// writer is not the one that all wait for. What nobody waits for is made by the writer, off the way of the call.
     pub(crate) body: Option<String>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) written: Option<oneshot::Sender<Result<(), Unwritten>>>,
+    /// The room that is taken by what is kept beside it; given back once it is written.
+    pub(crate) room: Option<OwnedSemaphorePermit>,
 }
 
 /// Why something is not on disk.
@@ -47,20 +49,31 @@ pub(crate) enum Unwritten {
 
 impl Message {
     /// The outcome of a call, which is never given up.
-    pub(crate) fn outcome(record: Record, written: Option<oneshot::Sender<Result<(), Unwritten>>>) -> Message {
-        Message::Write(Write::new(Some(Written::Call(Box::new(record))), Vec::new(), written))
+    pub(crate) fn outcome(
+        record: Record,
+        written: Option<oneshot::Sender<Result<(), Unwritten>>>,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Message {
+        let write = Write::new(Some(Written::Call(Box::new(record))), Vec::new(), written);
+        Message::Write(Write { room, ..write })
     }
 }
 
 impl Write {
     pub(crate) fn new(
-        entry: Option<Written>,
+        mut entry: Option<Written>,
         claims: Vec<Claim>,
         written: Option<oneshot::Sender<Result<(), Unwritten>>>,
     ) -> Write {
+        if written.is_some()
+            && let Some(Written::Call(record)) = &mut entry
+            && let Some(tape) = &mut record.tape
+        {
+            tape.encode();
+        }
         // What cannot be made here is tried by the writer, which tells why.
         let body = entry.as_ref().filter(|_| written.is_some()).and_then(|entry| canonical::of(entry).ok());
-        Write { entry, body, claims, written }
+        Write { entry, body, claims, written, room: None }
     }
 }
 
@@ -154,6 +167,7 @@ impl Batch {
         match write_all(connection, &self.unwritten, rules) {
             Ok(verdicts) => {
                 for (write, verdict) in self.unwritten.drain(..).zip(verdicts) {
+                    drop(write.room);
                     if let Some(written) = write.written {
                         let _ = written.send(verdict.map_err(Unwritten::Refused));
                     }

@@ -72,7 +72,7 @@ pub(crate) async fn run(arguments: &Arguments, command: &ToolsCommand) -> Result
 
 fn failed(error: hermes_runtime::Error) -> Failure {
     let exit = error.kind.exit_code();
-    let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+    let hint = error.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
     Failure { exit, ..Failure::usage(format!("{}{hint}", error.message)) }
 }
 

@@ -7,6 +7,7 @@ pub mod plugin;
 use crate::call::Digest;
 use crate::envelope::{RouteAlternative, RouteNote};
 use crate::error::{Error, Kind, Step};
+use crate::map::Map;
 use crate::registry::Tool;
 use crate::registry::manifest::LimitsManifest;
 use crate::registry::running::Backend;
@@ -15,7 +16,7 @@ use choice::{Choice, Why};
 use health::{Health, Observed, Rule, Standing};
 use plugin::ProfileName;
 use std::any::Any;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,8 +61,8 @@ impl Adapter {
 /// All adapters by each of their names.
 #[derive(Debug)]
 pub struct Adapters {
-    by_name: HashMap<String, Arc<Adapter>>,
-    failed: HashMap<String, String>,
+    by_name: Map<String, Arc<Adapter>>,
+    failed: Map<String, String>,
     own: Arc<Adapter>,
     /// The servers in service; those of the configuration, once it was read.
     servers: BTreeSet<String>,
@@ -69,7 +70,7 @@ pub struct Adapters {
 
 impl Default for Adapters {
     fn default() -> Adapters {
-        Adapters { by_name: HashMap::new(), failed: HashMap::new(), own: Arc::new(own()), servers: BTreeSet::new() }
+        Adapters { by_name: Map::default(), failed: Map::default(), own: Arc::new(own()), servers: BTreeSet::new() }
     }
 }
 

@@ -42,7 +42,12 @@ pub(crate) struct Ending {
 }
 
 /// Writes the one outcome of a call and makes the answer of it, with no secret in either.
-pub(crate) async fn inject(mut trail: Trail, mut ending: Ending, mut metadata: Metadata, masks: &Masks) -> Injection {
+pub(crate) async fn inject(
+    mut trail: Trail,
+    mut ending: Ending,
+    mut metadata: Box<Metadata>,
+    masks: &Masks,
+) -> Injection {
     if let Some(error) = &mut ending.error {
         metadata.masked += masks.error(error);
     }

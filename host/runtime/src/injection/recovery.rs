@@ -41,11 +41,8 @@ pub(crate) fn unknown_outcomes(connection: &Connection, now_ms: u64) -> rusqlite
     for body in bodies {
         let Ok(intent) = serde_json::from_str::<Record>(&body?) else { continue };
         let error = Error::internal(Step::Sandbox, "its process ended before it wrote an outcome");
-        let error = Error {
-            message: "the runtime ended while this call ran; what came of it is unknown".into(),
-            reason: Some("outcome_unknown".into()),
-            ..error
-        };
+        let mut error = error.reason("outcome_unknown");
+        error.message = "the runtime ended while this call ran; what came of it is unknown".into();
         outcomes.push(Record {
             kind: RecordKind::Outcome,
             time_ms: now_ms,

@@ -2,12 +2,14 @@
 //! part. It ranks results and asks for a digest; no permission depends on it. Lifetime: until nobody has called for the
 //! session's idle time, or the process ends.
 
-use crate::call::{Call, Judged};
+use crate::call::{Call, Caller, Judged};
 use crate::error::{Error, Kind, Step};
+use crate::map::Map;
 use crate::record::Facts;
 use crate::registry::Tool;
 use serde_json::Value;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,11 +26,30 @@ const PARTLY: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Sessions {
     idle: Duration,
-    sessions: Mutex<HashMap<Key, Arc<Session>>>,
+    sessions: Mutex<Map<Key, Arc<Session>>>,
 }
 
 /// A session is its caller's, whatever its name.
-type Key = (String, Arc<str>);
+#[derive(Clone, Debug)]
+struct Key {
+    caller: Arc<Caller>,
+    name: Arc<str>,
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.caller.id == other.caller.id && self.name == other.name
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.caller.id.hash(state);
+        self.name.hash(state);
+    }
+}
 
 /// One session.
 #[derive(Debug)]
@@ -40,7 +61,7 @@ pub(crate) struct Session {
 struct State {
     used: Instant,
     task: Option<String>,
-    recent: VecDeque<String>,
+    recent: VecDeque<Arc<str>>,
     partly: BTreeSet<String>,
 }
 
@@ -52,7 +73,7 @@ impl Sessions {
     /// The session of a call, a new one if it has none or it was idle for too long.
     pub(crate) fn of(&self, call: &Call, now: Instant) -> Arc<Session> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (call.caller.id.clone(), call.session.clone());
+        let key = Key { caller: call.caller.clone(), name: call.session.clone() };
         if let Some(session) = sessions.get(&key)
             && now.saturating_duration_since(session.lock().used) < self.idle
         {
@@ -89,20 +110,21 @@ impl Session {
     }
 
     /// Notes the arguments of a call.
-    pub(crate) fn note_arguments(&self, canonical: &str) {
+    pub(crate) fn note_arguments(&self, canonical: &Arc<str>) {
+        let end = crate::document::floor_char_boundary(canonical, LONGEST);
+        let noted = if end == canonical.len() { canonical.clone() } else { canonical[..end].into() };
         let mut state = self.lock();
         if state.recent.len() == RECENT {
             state.recent.pop_front();
         }
-        let end = crate::document::floor_char_boundary(canonical, LONGEST);
-        state.recent.push_back(canonical[..end].to_owned());
+        state.recent.push_back(noted);
     }
 
     /// What a result is ranked by: the call's own task, the session's, or its last arguments.
-    pub(crate) fn looks_for(&self, call: &Call) -> Vec<String> {
+    pub(crate) fn looks_for(&self, call: &Call) -> Vec<Arc<str>> {
         let state = self.lock();
         match call.situation.task.as_ref().or(state.task.as_ref()) {
-            Some(task) => vec![task.clone()],
+            Some(task) => vec![task.as_str().into()],
             None => state.recent.iter().cloned().collect(),
         }
     }

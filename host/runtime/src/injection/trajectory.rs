@@ -43,12 +43,18 @@ struct Added<'a> {
 
 fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<()> {
     let mut sessions: BTreeMap<(&str, &str), Added<'_>> = BTreeMap::new();
+    let mut call = connection.prepare_cached("INSERT INTO session_calls (session, caller, seq) VALUES (?1, ?2, ?3)")?;
+    let mut kept = connection.prepare_cached("INSERT INTO kept (seq, time_ms, args, data) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut tapes = connection.prepare_cached("INSERT INTO tapes (seq, time_ms, tape) VALUES (?1, ?2, ?3)")?;
     for (seq, record) in journal::outcomes(records) {
         let (session, caller, time_ms) = (&*record.session, &*record.caller.id, record.time_ms as i64);
-        connection
-            .prepare_cached("INSERT INTO session_calls (session, caller, seq) VALUES (?1, ?2, ?3)")?
-            .execute((session, caller, seq))?;
-        keep(connection, seq, record)?;
+        call.execute((session, caller, seq))?;
+        if let Some(Kept { args, data }) = record.kept.as_deref() {
+            kept.execute((seq, time_ms, &**args, data.to_string()))?;
+        }
+        if let Some(tape) = record.tape.as_ref().and_then(|tape| tape.encoded()) {
+            tapes.execute((seq, time_ms, tape))?;
+        }
         let code = record.code.unwrap_or(500);
         let refused = matches!(code, 202 | 400 | 403 | 404 | 409 | 410 | 413 | 429);
         let new =
@@ -68,26 +74,6 @@ fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<
     )?;
     for ((session, caller), Added { role, first_ms, last_ms, calls, failed, refused }) in sessions {
         add.execute((session, caller, role, first_ms, last_ms, calls, failed, refused))?;
-    }
-    Ok(())
-}
-
-/// Keeps what is kept of a call beside its record.
-fn keep(connection: &Connection, seq: i64, record: &Record) -> rusqlite::Result<()> {
-    if let Some(kept) = &record.kept {
-        connection.prepare_cached("INSERT INTO kept (seq, time_ms, args, data) VALUES (?1, ?2, ?3, ?4)")?.execute((
-            seq,
-            record.time_ms as i64,
-            &*kept.args,
-            kept.data.to_string(),
-        ))?;
-    }
-    if let Some(tape) = record.tape.as_ref().and_then(|tape| tape.encode()) {
-        connection.prepare_cached("INSERT INTO tapes (seq, time_ms, tape) VALUES (?1, ?2, ?3)")?.execute((
-            seq,
-            record.time_ms as i64,
-            tape,
-        ))?;
     }
     Ok(())
 }

@@ -4,11 +4,12 @@
 
 use crate::error::{Error, Kind, Step};
 use crate::journal::{Journal, Numbered, now_ms};
+use crate::map::Map;
 use crate::record::{Facts, History, RecordKind, Written};
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 /// The table.
@@ -114,7 +115,7 @@ impl Past {
 /// What this process knows about callers. Lifetime: the process.
 #[derive(Debug, Default)]
 pub(crate) struct Pasts {
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<Map<String, Known>>,
 }
 
 #[derive(Debug, Default)]
@@ -218,7 +219,7 @@ fn write(connection: &Connection, caller: &str, past: &Past) -> rusqlite::Result
 
 /// Adds records to the pasts of their callers, each of which is read and written once.
 pub(crate) fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<()> {
-    let mut pasts: BTreeMap<&str, Past> = BTreeMap::new();
+    let mut pasts: BTreeMap<&str, Past> = BTreeMap::default();
     for (_, written) in records {
         let Some(caller) = whose(written) else { continue };
         let past = match pasts.entry(caller) {

@@ -4,7 +4,7 @@
 use crate::registry::Tool;
 use crate::registry::manifest::{Effect, RiskLevel};
 use crate::rules::RiskSettings;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// What the number comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,23 +61,39 @@ pub struct Risk {
     pub factors: Vec<Factor>,
 }
 
+/// What tools and effects add by themselves; configuration says how much.
+struct Constant {
+    base: [Factor; 4],
+    effect: [Factor; 3],
+}
+
+static CONSTANT: LazyLock<Constant> = LazyLock::new(|| {
+    let base =
+        |risk: &str| Factor::new("base", 0, format!("the tool's base risk is {risk}"), "a tool of lower base risk");
+    let effect = |what: &str| Factor::new("effect", 0, what, "a tool that only reads");
+    Constant {
+        base: [base("low"), base("medium"), base("high"), base("critical")],
+        effect: ["the call reads", "the call changes something", "the call can destroy something"].map(effect),
+    }
+});
+
 /// What a call's base and effect come to, and the factors that hold.
 pub(super) fn score(tool: &Tool, effect: Effect, settings: &RiskSettings, adds: impl Iterator<Item = Factor>) -> Risk {
-    let base = match tool.risk_level {
-        RiskLevel::Low => (settings.base.low, "low"),
-        RiskLevel::Medium => (settings.base.medium, "medium"),
-        RiskLevel::High => (settings.base.high, "high"),
-        RiskLevel::Critical => (settings.base.critical, "critical"),
+    let (base, of_base) = match tool.risk_level {
+        RiskLevel::Low => (settings.base.low, &CONSTANT.base[0]),
+        RiskLevel::Medium => (settings.base.medium, &CONSTANT.base[1]),
+        RiskLevel::High => (settings.base.high, &CONSTANT.base[2]),
+        RiskLevel::Critical => (settings.base.critical, &CONSTANT.base[3]),
     };
-    let effect = match effect {
-        Effect::Read => (settings.effect.read, "the call reads"),
-        Effect::Write => (settings.effect.write, "the call changes something"),
-        Effect::Destructive => (settings.effect.destructive, "the call can destroy something"),
+    let (effect, of_effect) = match effect {
+        Effect::Read => (settings.effect.read, &CONSTANT.effect[0]),
+        Effect::Write => (settings.effect.write, &CONSTANT.effect[1]),
+        Effect::Destructive => (settings.effect.destructive, &CONSTANT.effect[2]),
     };
-    let base = Factor::new("base", base.0, format!("the tool's base risk is {}", base.1), "a tool of lower base risk");
-    let effect = Factor::new("effect", effect.0, effect.1, "a tool that only reads");
+    let constant = [(base, of_base), (effect, of_effect)].into_iter().filter(|(points, _)| *points > 0);
+    let constant = constant.map(|(points, factor)| Factor { points, ..factor.clone() });
     let mut factors: Vec<Factor> = Vec::new();
-    for factor in [base, effect].into_iter().chain(adds).filter(|factor| factor.points > 0) {
+    for factor in constant.chain(adds).filter(|factor| factor.points > 0) {
         // Several steps of one thing are said once.
         match factors.iter_mut().find(|known| known.reason == factor.reason) {
             Some(known) => known.points = known.points.saturating_add(factor.points),

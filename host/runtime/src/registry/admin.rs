@@ -10,8 +10,9 @@ use super::{Out, Registry};
 use crate::call::Digest;
 use crate::config::Completion;
 use crate::document::{Fault, Faults, nearest};
+use crate::map::Map;
 use crate::spread;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -61,7 +62,7 @@ pub fn parse_known(
     known: &[Entry],
     parsed: &Parsed,
 ) -> (Vec<Entry>, Vec<Fault>) {
-    let known: HashMap<(&Path, Digest), &Entry> =
+    let known: Map<(&Path, Digest), &Entry> =
         known.iter().map(|entry| ((entry.file.as_path(), entry.text), entry)).collect();
     let (mut entries, mut faults) = (Vec::with_capacity(manifests.len()), Vec::new());
     let read = |manifest: &ManifestText| {
@@ -127,13 +128,13 @@ pub fn unknown_completions(registry: &Registry, completions: &BTreeMap<String, C
 /// The names that are given so far. Lifetime: putting one registry together.
 struct Names<'e> {
     /// The versions of each tool, and the folder that they all lie in.
-    tools: HashMap<&'e str, (Option<&'e Path>, Vec<&'e Arc<Tool>>)>,
+    tools: Map<&'e str, (Option<&'e Path>, Vec<&'e Arc<Tool>>)>,
     /// Which tool has a name or an alias.
-    owners: HashMap<&'e str, &'e str>,
+    owners: Map<&'e str, &'e str>,
     /// Which tool has a name that looks so, and by which name.
-    looks: HashMap<&'e str, (&'e str, &'e str)>,
+    looks: Map<&'e str, (&'e str, &'e str)>,
     /// Tools that are out of service, by name and alias.
-    out: HashMap<String, (Out, Arc<str>)>,
+    out: Map<String, (Out, Arc<str>)>,
 }
 
 /// Why a manifest that is right is not in service.
@@ -154,10 +155,10 @@ impl Taken {
 impl<'e> Names<'e> {
     fn with_room(tools: usize) -> Names<'e> {
         Names {
-            tools: HashMap::with_capacity(tools),
-            owners: HashMap::with_capacity(tools),
-            looks: HashMap::with_capacity(2 * tools),
-            out: HashMap::new(),
+            tools: Map::with_capacity_and_hasher(tools, Default::default()),
+            owners: Map::with_capacity_and_hasher(tools, Default::default()),
+            looks: Map::with_capacity_and_hasher(2 * tools, Default::default()),
+            out: Map::default(),
         }
     }
 
@@ -213,7 +214,7 @@ impl<'e> Names<'e> {
     }
 
     fn into_registry(self) -> Registry {
-        let by_name = HashMap::with_capacity(self.owners.len());
+        let by_name = Map::with_capacity_and_hasher(self.owners.len(), Default::default());
         let mut registry = Registry { out: self.out, by_name, ..Registry::default() };
         for mut versions in self.tools.into_values().map(|(_, versions)| versions) {
             versions.sort_by(|a, b| newness(b).cmp(&newness(a)));

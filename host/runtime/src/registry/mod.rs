@@ -25,9 +25,10 @@ pub mod tool;
 
 use crate::document::{excerpt, nearest_many};
 use crate::error::{Error, Kind, Step};
+use crate::map::Map;
 use admin::Entry;
 use semver::VersionReq;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 pub use tool::Tool;
 
@@ -35,12 +36,12 @@ pub use tool::Tool;
 #[derive(Debug, Default)]
 pub struct Registry {
     /// The newest version of each tool, by name and alias.
-    by_name: HashMap<String, Arc<Tool>>,
+    by_name: Map<String, Arc<Tool>>,
     /// All versions of the tools that have several, the newest first.
-    versions: HashMap<Arc<str>, Vec<Arc<Tool>>>,
-    by_endpoint: HashMap<String, Arc<Tool>>,
+    versions: Map<Arc<str>, Vec<Arc<Tool>>>,
+    by_endpoint: Map<String, Arc<Tool>>,
     /// How tools are not in service, with each one's own name, by name and alias.
-    out: HashMap<String, (Out, Arc<str>)>,
+    out: Map<String, (Out, Arc<str>)>,
     /// What people took out of service, by tool.
     taken_out: BTreeMap<String, Out>,
     /// Every manifest that is right, whether its tool is in service or not.

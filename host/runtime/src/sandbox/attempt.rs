@@ -221,11 +221,11 @@ fn recorded(
     let wit::Context { call_id, attempt, deadline_ms, task } = context;
     let asked = Asked { tool, args, call_id, attempt, deadline_ms, task };
     // What was returned is digested where nobody waits for it.
-    let outcome = Digest::of_parts([]);
+    let outcome = Digest::NONE;
     let requests = requests?;
     let entries = recording.entries(&requests)?;
     let cassette = Cassette { asked, seed, times: times.seen()?, entries, requests, outcome };
-    Ok(Box::new(Recorded { cassette, returned }))
+    Ok(Box::new(Recorded::new(cassette, returned)))
 }
 
 /// How `execute` ended: by its time, by a trap, or with what it returned.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
-use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 /// How often running components look at their deadline. A guest overshoots its deadline by about this much.
 pub(crate) const TICK: Duration = Duration::from_millis(5);
@@ -73,6 +73,8 @@ fn pool(slots: u32, memory: usize) -> PoolingAllocationConfig {
         .max_memory_size(memory)
         .max_unused_warm_slots(slots)
         .linear_memory_keep_resident(256 << 10)
+        // Where the kernel can say which pages a call has touched, those are put back and stay, wherever they are.
+        .pagemap_scan(Enabled::Auto)
         .table_keep_resident(64 << 10)
         .async_stack_keep_resident(64 << 10);
     pool

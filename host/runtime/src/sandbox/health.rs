@@ -58,7 +58,7 @@ impl Sandbox {
                 Ok(Answer::Healthy(Err(error))) => Checked::Failed(excerpt(&error.message, 400)),
                 Ok(Answer::Late) => Checked::Failed("it does not say in time whether it works".into()),
                 Ok(_) => Checked::Failed("its component breaks off when it is asked".into()),
-                Err(error) => Checked::Failed(error.message),
+                Err(error) => Checked::Failed(error.to_string()),
             };
         }
         match tokio::time::timeout_at(deadline.into(), component.entry.check_health(&mut store)).await {

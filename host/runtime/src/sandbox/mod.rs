@@ -32,6 +32,7 @@ use crate::cancel::Cancel;
 use crate::config::{Ceiling, Config};
 use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
+use crate::map::Map;
 use crate::permission::Grant;
 use crate::profile::Profile;
 use crate::registry::Tool;
@@ -73,7 +74,7 @@ pub(crate) use place::reaches_across;
 pub use rerun::Rerun;
 use retry::{Failed, Times};
 use slots::Slots;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock, Weak};
 use std::time::{Duration, Instant};
 pub(crate) use worker::{Answer, Ask, Ended, Order, WORK, Worker, drive};
@@ -87,7 +88,7 @@ pub struct Sandbox {
     cache: Cache,
     compiler: Compiler,
     /// Each is there as long as an adapter holds it.
-    ready: RwLock<HashMap<Digest, Weak<Ready>>>,
+    ready: RwLock<Map<Digest, Weak<Ready>>>,
     roots: Arc<Roots>,
     machine: Arc<Machine>,
     outbound: Outbound,
@@ -214,7 +215,7 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
     let times = Times::of(tool, limits.timeout, ceiling);
     let end = Instant::now() + times.call;
     let end = run.parent.map_or(end, |parent| end.min(parent.until));
-    let mut execution = Execution::refused(Error::internal(Step::Sandbox, "no attempt was made"));
+    let mut made: Option<Execution> = None;
     for number in 1.. {
         let slot = match sandbox.slots.take(end, run.parent.is_some()).await {
             Ok(slot) => slot,
@@ -232,7 +233,10 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
             parent.use_fuel(tried.usage.fuel);
         }
         let sent = tried.sent;
-        execution.add(number, tried);
+        let execution = match &mut made {
+            Some(execution) => execution.again(number, tried),
+            none => none.insert(Execution::first(tried)),
+        };
         execution.note_answer(run.backend, began.elapsed());
         let Err(error) = &execution.outcome else { break };
         if error.kind == Kind::Cancelled {
@@ -261,7 +265,7 @@ pub(crate) async fn execute(sandbox: &Sandbox, grant: Grant, args: Args, run: Ru
             break;
         }
     }
-    execution
+    made.unwrap_or_else(|| Execution::refused(Error::internal(Step::Sandbox, "no attempt was made")))
 }
 
 /// When an attempt ends. The last one takes what is left of the call, unless the call's time was declared.
@@ -288,15 +292,20 @@ impl Execution {
         self.answers.push((backend.digest, Attempt { answered, took, message }));
     }
 
-    fn add(&mut self, number: u32, tried: Tried) {
-        if number > 1 {
-            self.log.push(format!("attempt {number}"));
-        }
+    fn first(tried: Tried) -> Execution {
+        let Tried { outcome, partial, mut usage, log, sent: _, tape } = tried;
+        usage.attempts = 1;
+        Execution { outcome, partial, usage, log, attempts: 1, answers: Vec::new(), tape }
+    }
+
+    fn again(&mut self, number: u32, tried: Tried) -> &mut Execution {
+        self.log.push(format!("attempt {number}"));
         self.log.extend(tried.log);
         self.usage.add(&tried.usage);
         self.usage.attempts = number;
         (self.outcome, self.partial, self.attempts) = (tried.outcome, tried.partial, number);
         self.tape = tried.tape;
+        self
     }
 }
 

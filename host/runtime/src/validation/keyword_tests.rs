@@ -25,7 +25,7 @@ fn judge(tool: &Tool, args: &Value) -> Result<Judged, Error> {
 fn broken(schema: &Value, x: &Value) -> Vec<String> {
     let whole = json!({ "properties": { "x": schema }, "$defs": { "n": { "type": "integer" } } });
     let tool = load(&whole, "").unwrap_or_else(|why| panic!("{schema}: {why}"));
-    let problems = judge(&tool, &json!({ "x": x })).err().map(|error| error.problems).unwrap_or_default();
+    let problems = judge(&tool, &json!({ "x": x })).err().map(|error| error.problems.clone()).unwrap_or_default();
     assert!(problems.iter().all(|it| it.hint.is_some() && it.path.starts_with("/x")), "{schema} {x}: {problems:?}");
     problems.into_iter().map(|it| it.rule).collect()
 }
@@ -146,7 +146,7 @@ fn a_tree_is_read_to_its_leaves() {
     let tree = |leaf: Value| json!({ "value": 1, "children": [{ "value": 2, "children": [{ "value": 3 }, leaf] }] });
     let judged = judge(&tool, &tree(json!({ "value": "4" }))).unwrap();
     assert_eq!((judged.repairs[0].path.as_str(), judged.repairs.len()), ("/children/0/children/1/value", 1));
-    let problems = judge(&tool, &tree(json!({ "value": "four" }))).unwrap_err().problems;
+    let problems = judge(&tool, &tree(json!({ "value": "four" }))).unwrap_err().problems.clone();
     assert_eq!(problems[0].path, "/children/0/children/1/value");
     assert!(
         load(
@@ -159,7 +159,7 @@ fn a_tree_is_read_to_its_leaves() {
 }
 
 fn problems(schema: Value, args: Value) -> Vec<Problem> {
-    judge(&load(&schema, "").unwrap(), &args).unwrap_err().problems
+    judge(&load(&schema, "").unwrap(), &args).unwrap_err().problems.clone()
 }
 
 fn forms() -> Value {
@@ -294,7 +294,7 @@ fn numbers_are_what_was_written_where_they_have_to_be() {
         r#"{"n":1e400}"#,
         r#"{"other":{"x":[18446744073709551616]}}"#,
     ] {
-        let problems = ask(wrong).unwrap_err().problems;
+        let problems = ask(wrong).unwrap_err().problems.clone();
         assert_eq!((problems.len(), problems[0].rule.as_str()), (1, "number"), "{wrong}: {problems:?}");
     }
 }

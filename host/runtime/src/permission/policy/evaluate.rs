@@ -4,6 +4,7 @@
 use super::schema::{self, Argument};
 use super::written::{Reads, Said, Statement};
 use crate::call::{Mode, Situation};
+use crate::map::Map;
 use crate::permission::subject::Subject;
 use crate::permission::target::effect_name;
 use crate::record::History;
@@ -13,7 +14,7 @@ use cedar_policy::{
     RestrictedExpression,
 };
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, RwLock};
 
 /// Looks of calls that are remembered for each tool. Past that the memory begins anew.
@@ -165,7 +166,7 @@ pub struct Holds {
 #[derive(Debug)]
 pub struct Slice {
     statements: Vec<Arc<Statement>>,
-    by_id: HashMap<String, usize>,
+    by_id: Map<String, usize>,
     permissions: PolicySet,
     factors: PolicySet,
     reads: Reads,
@@ -173,7 +174,7 @@ pub struct Slice {
     action: EntityUid,
     resource: EntityUid,
     entities: Entities,
-    remembered: RwLock<HashMap<Vec<u8>, Arc<Holds>>>,
+    remembered: RwLock<Map<Vec<u8>, Arc<Holds>>>,
 }
 
 static ROLE: LazyLock<Option<EntityTypeName>> = LazyLock::new(|| "Role".parse().ok());
@@ -188,7 +189,7 @@ impl Slice {
     pub(super) fn new(tool: &crate::registry::Tool, statements: Vec<Arc<Statement>>) -> Result<Slice, String> {
         let mut reads = Reads::default();
         let (mut permissions, mut factors) = (PolicySet::new(), PolicySet::new());
-        let mut by_id = HashMap::new();
+        let mut by_id = Map::default();
         for (index, statement) in statements.iter().enumerate() {
             let set = match statement.said {
                 Said::Permits | Said::Forbids { .. } => &mut permissions,

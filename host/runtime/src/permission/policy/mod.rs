@@ -11,6 +11,7 @@ use super::role::Commands;
 use crate::call::Digest;
 use crate::config::Config;
 use crate::document::{Fault, Faults, nearest};
+use crate::map::Map;
 use crate::registry::{Registry, Tool};
 use crate::rules::{PolicySettings, RiskSettings};
 use cedar_policy::{
@@ -20,7 +21,7 @@ pub use evaluate::{Holds, Inputs, Slice};
 use schema::{Argument, Shown};
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, RwLock};
 use written::{Said, Set, Statement};
@@ -47,7 +48,7 @@ pub struct Policies {
 }
 
 /// The slices that were made, by the digest of the tool that each was made for: versions of a tool have one each.
-type Slices = HashMap<Digest, Arc<Sliced>>;
+type Slices = Map<Digest, Arc<Sliced>>;
 
 /// One statement, for people.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -235,7 +236,7 @@ fn texts(settings: &PolicySettings, faults: &mut Vec<Fault>) -> Vec<(String, Set
 
 /// Two statements with one id could stand for each other in records and in settings of points.
 fn repeated(statements: &[Arc<Statement>]) -> Vec<Fault> {
-    let mut seen = HashMap::new();
+    let mut seen = Map::default();
     let mut faults = Vec::new();
     for statement in statements {
         if let Some(first) = seen.insert(&statement.id, statement) {
@@ -409,7 +410,7 @@ fn representatives<'a>(statement: &Statement, tools: &[&'a Arc<Tool>]) -> Vec<&'
     if statement.reads.arguments.is_empty() {
         return tools.first().map(|tool| &***tool).into_iter().collect();
     }
-    let mut chosen: BTreeMap<Vec<Option<Argument>>, &Tool> = BTreeMap::new();
+    let mut chosen: BTreeMap<Vec<Option<Argument>>, &Tool> = BTreeMap::default();
     for tool in tools {
         let arguments = schema::arguments(tool);
         let look = statement.reads.arguments.iter().map(|name| arguments.get(name).copied()).collect();

@@ -107,6 +107,7 @@ impl Masks {
 
     /// Masks what an error says. Returns how many masks were made.
     pub(crate) fn error(&self, error: &mut Error) -> usize {
+        let error = &mut **error;
         let mut texts: Vec<&mut String> = vec![&mut error.message];
         texts.extend(&mut error.hint);
         for problem in &mut error.problems {

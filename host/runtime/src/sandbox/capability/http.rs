@@ -54,9 +54,16 @@ impl Network {
 
 /// What one attempt may send. Lifetime: the attempt.
 pub(crate) struct Http {
+    /// Made when the component first asks for something of it, if it may send nothing; most never do.
+    way: Option<Box<Way>>,
+    /// How many bytes of it are recorded.
+    recorded: Option<usize>,
+}
+
+struct Way {
     ctx: WasiHttpCtx,
     sending: Sending,
-    pub(crate) secrets: Secrets,
+    secrets: Secrets,
 }
 
 /// The part of it that sends.
@@ -94,39 +101,67 @@ impl Notes {
     }
 }
 
-impl Http {
-    /// Nothing can be sent without `reach`.
-    pub(crate) fn new(reach: Option<Reach>, secrets: Secrets) -> Http {
+impl Way {
+    fn new(reach: Option<Reach>, secrets: Secrets) -> Way {
         let mut ctx = WasiHttpCtx::new();
         ctx.set_field_size_limit(2 * HEAD);
         let (open, notes, requests) = (Arc::default(), Notes::default(), Requests::Off);
         let sending = Sending { reach, open, notes, requests, reader: None };
-        Http { ctx, sending, secrets }
+        Way { ctx, sending, secrets }
+    }
+}
+
+impl Http {
+    /// Nothing can be sent without `reach`.
+    pub(crate) fn new(reach: Option<Reach>, secrets: Secrets) -> Http {
+        Http { way: Some(Box::new(Way::new(reach, secrets))), recorded: None }
+    }
+
+    /// Nothing can be sent, and there are no secrets.
+    pub(crate) fn nothing() -> Http {
+        Http { way: None, recorded: None }
+    }
+
+    fn way(&mut self) -> &mut Way {
+        let recorded = self.recorded;
+        self.way.get_or_insert_with(|| {
+            let mut way = Box::new(Way::new(None, Secrets::none()));
+            way.sending.requests = recorded.map_or(Requests::Off, Requests::record);
+            way
+        })
+    }
+
+    /// The secrets that it may use.
+    pub(crate) fn secrets(&mut self) -> &mut Secrets {
+        &mut self.way().secrets
     }
 
     /// Records what is sent and answered, up to so many bytes.
     pub(crate) fn record(&mut self, bytes: usize) {
-        self.sending.requests = Requests::record(bytes);
+        self.recorded = Some(bytes);
+        if let Some(way) = &mut self.way {
+            way.sending.requests = Requests::record(bytes);
+        }
     }
 
     /// Answers as it was recorded; nothing is sent.
     pub(crate) fn play(&mut self, requests: Vec<Entry>, exact: bool) {
-        self.sending.requests = Requests::play(requests, exact);
+        self.way().sending.requests = Requests::play(requests, exact);
     }
 
     /// Bytes of all bodies, both ways.
     pub(crate) fn bytes(&self) -> u64 {
-        self.sending.requests.bytes()
+        self.way.as_ref().map_or(0, |way| way.sending.requests.bytes())
     }
 
     /// What was recorded, or why nothing is.
     pub(crate) fn recorded(&self) -> Result<Vec<Entry>, &'static str> {
-        self.sending.requests.entries()
+        self.way.as_ref().map_or(Ok(Vec::new()), |way| way.sending.requests.entries())
     }
 
     /// Ends a replay. Everything else of the component has to be dropped already.
     pub(crate) fn played(&mut self) -> impl Future<Output = Played> + use<> {
-        let requests = std::mem::take(&mut self.sending.requests);
+        let requests = self.way.as_mut().map(|way| std::mem::take(&mut way.sending.requests)).unwrap_or_default();
         async move {
             match requests {
                 Requests::Playing(playing) => playing.end().await,
@@ -137,7 +172,8 @@ impl Http {
 
     /// What there is to say about the requests.
     pub(crate) fn notes(&self) -> Vec<String> {
-        self.sending.notes.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let Some(way) = &self.way else { return Vec::new() };
+        way.sending.notes.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -253,7 +289,7 @@ impl WasiHttpHooks for Sending {
 
 impl WasiHttpView for State {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        let Http { ctx, sending, secrets } = &mut self.http;
+        let Way { ctx, sending, secrets } = self.http.way();
         // Handles may have been made since the last request.
         sending.reader = (!secrets.is_empty()).then(|| secrets.reader());
         WasiHttpCtxView { hooks: sending, table: &mut self.wasi.table, ctx }

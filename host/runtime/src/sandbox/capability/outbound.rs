@@ -43,13 +43,17 @@ impl Outbound {
     /// What one attempt of an adapter may send.
     pub(crate) fn reach(&self, adapter: &Adapter, writable: bool, deadline: Instant) -> Sending {
         let asked = |capability: &str| adapter.capabilities.contains(capability);
+        let (http, secrets) = (asked("http"), asked("secrets"));
+        if !http && !secrets {
+            return Http::nothing();
+        }
         let (network, name) = (self.network.clone(), adapter.name.clone());
-        let reach = asked("http").then(|| Reach { network, adapter: name, writable, deadline });
-        Http::new(reach, Secrets::new(self.vault.clone(), &adapter.name, asked("secrets")))
+        let reach = http.then(|| Reach { network, adapter: name, writable, deadline });
+        Http::new(reach, Secrets::new(self.vault.clone(), &adapter.name, secrets))
     }
 }
 
 /// Nothing at all.
 pub(crate) fn nothing() -> Sending {
-    Http::new(None, Secrets::none())
+    Http::nothing()
 }

@@ -320,17 +320,17 @@ pub(crate) fn replaced(text: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
 
 impl Host for State {
     fn names(&mut self) -> wasmtime::Result<Vec<String>> {
-        Ok(self.http.secrets.names.clone())
+        Ok(self.http.secrets().names.clone())
     }
 
     fn handle(&mut self, name: String) -> wasmtime::Result<Result<String, Reason>> {
-        if !self.http.secrets.names.contains(&name) {
+        if !self.http.secrets().names.contains(&name) {
             return Ok(Err(Reason::NotFound));
         }
-        let known = self.http.secrets.handles.iter().find(|(_, of)| **of == name).map(|(handle, _)| handle.clone());
+        let known = self.http.secrets().handles.iter().find(|(_, of)| **of == name).map(|(handle, _)| handle.clone());
         let handle = known.unwrap_or_else(|| {
             let handle = format!("hermes-secret-{}", ulid::Ulid::generate());
-            self.http.secrets.handles.insert(handle.clone(), name);
+            self.http.secrets().handles.insert(handle.clone(), name);
             handle
         });
         Ok(Ok(handle))

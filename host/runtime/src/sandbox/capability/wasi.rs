@@ -22,7 +22,7 @@ const WRITE: usize = 64 << 10;
 /// WASI of one attempt.
 pub(crate) struct Wasi {
     /// Made when the component first asks for something of it; many never do.
-    ctx: Option<WasiCtx>,
+    ctx: Option<Box<WasiCtx>>,
     log: Log,
     clock: Clock,
     seed: [u8; 32],
@@ -56,7 +56,7 @@ fn context(log: &Log, clock: &Clock, seed: [u8; 32]) -> WasiCtx {
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         let Wasi { ctx, log, clock, seed, table } = &mut self.wasi;
-        WasiCtxView { ctx: ctx.get_or_insert_with(|| context(log, clock, *seed)), table }
+        WasiCtxView { ctx: ctx.get_or_insert_with(|| Box::new(context(log, clock, *seed))), table }
     }
 }
 

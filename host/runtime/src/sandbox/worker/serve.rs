@@ -176,7 +176,10 @@ async fn work(
     let answer = match answered {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => match failure::from_trap("", store.data().meter.hit, &limits, &error) {
-            Some(failed) => Answer::Broke(failed.kind, failed.reason.map(Into::into), failed.log),
+            Some(failed) => {
+                let failed = crate::error::Failure::from(failed);
+                Answer::Broke(failed.kind, failed.reason.map(Into::into), failed.log)
+            }
             None => Answer::Late,
         },
         Err(_) => Answer::Late,
