@@ -11,20 +11,17 @@ use crate::store::{Rules, connect};
 use crate::trail::{Trail, TrailStart};
 use crate::wal;
 pub(crate) use crate::writer::{Message, Unwritten};
-use crate::writer::{Write, write_until_closed};
+use crate::writer::{Room, Write, write_until_closed};
 use ed25519_dalek::SigningKey;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// Records that may wait for the writer. Past that, new calls are refused rather than held in memory without bound.
 const QUEUE: usize = 8192;
-/// Most of what is kept beside records that wait for the writer, in KiB. What comes when there is no room is not kept; its
-/// record is.
-const KEPT: u32 = 64 << 10;
 /// How long a call waits for a place in the queue.
 const QUEUE_WAIT: Duration = Duration::from_secs(2);
 /// How long a call waits for its record to be on disk; above SQLite's own wait for other processes.
@@ -109,27 +106,10 @@ pub(crate) struct Writing {
     sender: mpsc::Sender<Message>,
     failing: Arc<AtomicBool>,
     masking: Option<Arc<dyn Masking>>,
-    /// Room for what is kept beside records, a permit for each KiB.
-    room: Arc<Semaphore>,
+    pub(crate) room: Room,
 }
 
 impl Writing {
-    /// Takes room for what is kept beside a record, until the record is written; where there is none, nothing is kept.
-    pub(crate) fn make_room(&self, record: &mut Record) -> Option<OwnedSemaphorePermit> {
-        let bytes = record.kept_bytes();
-        if bytes < 1024 {
-            // The places of the queue bound those.
-            return None;
-        }
-        // One that is larger than all of the room may have all of it.
-        let wanted = u32::try_from(bytes.div_ceil(1024)).unwrap_or(KEPT).min(KEPT);
-        let room = self.room.clone().try_acquire_many_owned(wanted).ok();
-        if room.is_none() {
-            record.keep_nothing("more waits to be written than is held");
-        }
-        room
-    }
-
     /// Masks what is secret in the texts of a record that is about to be handed over.
     pub(crate) fn mask(&self, record: &mut Record) {
         if let Some(masking) = &self.masking {
@@ -198,7 +178,7 @@ impl Journal {
             let _ = sender.try_send(Message::Write(write));
         }
         Ok(Journal {
-            writing: Some(Writing { sender, failing, masking: None, room: Arc::new(Semaphore::new(KEPT as usize)) }),
+            writing: Some(Writing { sender, failing, masking: None, room: Room::default() }),
             writer: Some(writer),
             ended: Mutex::new(ended),
             path,

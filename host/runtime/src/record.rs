@@ -135,7 +135,7 @@ impl Written {
 impl Record {
     /// Size of what is kept beside it, in bytes.
     pub(crate) fn kept_bytes(&self) -> usize {
-        let kept = self.kept.as_ref().map_or(0, |kept| kept.args.len() + crate::result::truncate::size(&kept.data));
+        let kept = self.kept.as_ref().map_or(0, |kept| kept.bytes);
         kept + self.tape.as_ref().map_or(0, |tape| tape.size())
     }
 
@@ -309,6 +309,8 @@ pub struct Kept {
     pub args: Arc<str>,
     /// What the caller got, masked and cut.
     pub data: Value,
+    /// About the size of both, in bytes.
+    pub bytes: usize,
 }
 
 /// What a caller did before, as far as it adds to a risk.

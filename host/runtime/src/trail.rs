@@ -207,7 +207,7 @@ impl Trail {
         let Some(place) = self.place.take() else {
             return Durability::Failed;
         };
-        let room = self.writing.make_room(&mut record);
+        let room = self.writing.room.make(&mut record);
         if !durable {
             place.send(Message::outcome(record, None, room));
             return Durability::Queued;
@@ -287,7 +287,7 @@ impl Drop for Trail {
         };
         self.ended(&error);
         let mut record = self.record(RecordKind::Outcome, Some((error.code, Some(&error))));
-        let room = self.writing.make_room(&mut record);
+        let room = self.writing.room.make(&mut record);
         if let Some(place) = self.place.take() {
             place.send(Message::outcome(record, None, room));
         }

@@ -7,9 +7,10 @@ use crate::journal::Claim;
 use crate::record::{Record, RecordKind, Written};
 use crate::store::{Rules, write_all};
 use rusqlite::Connection;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 /// How often the writer tries again to write what it could not write.
 const RETRY_EVERY: Duration = Duration::from_millis(250);
@@ -17,8 +18,42 @@ const RETRY_EVERY: Duration = Duration::from_millis(250);
 const GATHER: Duration = Duration::from_millis(12);
 /// How often it is looked whether somebody waits now.
 const GATHER_STEP: Duration = Duration::from_micros(500);
+/// How long it is waited for the next of those who are about to come again.
+const SIBLING: Duration = Duration::from_micros(100);
 /// Records of one transaction at most, so that no process keeps the others waiting.
 const BATCH: usize = 1024;
+
+/// Most of what is kept beside records that wait for the writer, in KiB.
+const KEPT: u32 = 64 << 10;
+
+/// Room for what is kept beside records that wait, a permit for each KiB. Lifetime: the journal.
+#[derive(Clone)]
+pub(crate) struct Room(Arc<Semaphore>);
+
+impl Default for Room {
+    fn default() -> Room {
+        Room(Arc::new(Semaphore::new(KEPT as usize)))
+    }
+}
+
+impl Room {
+    /// Takes room for what is kept beside a record until that is written. Where there is none, nothing is kept but the
+    /// record, which says so.
+    pub(crate) fn make(&self, record: &mut Record) -> Option<OwnedSemaphorePermit> {
+        let bytes = record.kept_bytes();
+        if bytes < 1024 {
+            // The places of the queue bound those.
+            return None;
+        }
+        // One that is larger than all of the room may have all of it.
+        let wanted = u32::try_from(bytes.div_ceil(1024)).unwrap_or(KEPT).min(KEPT);
+        let room = self.0.clone().try_acquire_many_owned(wanted).ok();
+        if room.is_none() {
+            record.keep_nothing("more waits to be written than is held");
+        }
+        room
+    }
+}
 
 /// What the writer is asked to do.
 pub(crate) enum Message {
@@ -105,18 +140,23 @@ struct Batch {
     unwritten: Vec<Write>,
     waited_for: usize,
     flushes: Vec<oneshot::Sender<bool>>,
+    /// How many were answered last, and when, and how long that commit took.
+    answered: Option<(usize, Instant, Duration)>,
 }
 
 impl Batch {
     /// Takes what has arrived, waiting for the first message if there is nothing left to write. `false` at the end.
     fn take(&mut self, receiver: &mut mpsc::Receiver<Message>) -> bool {
-        if self.unwritten.is_empty() {
+        self.take_waiting(receiver);
+        let before = self.waited_for;
+        if self.unwritten.is_empty() && self.flushes.is_empty() {
             match receiver.blocking_recv() {
                 Some(message) => self.put(message),
                 None => return false,
             }
+            self.take_waiting(receiver);
         }
-        self.take_waiting(receiver);
+        self.take_siblings(before, receiver);
         // Nobody waits for records of the first class, so a few more may join them: fewer commits, fewer wake-ups.
         let joins = Instant::now() + GATHER;
         while self.waited_for == 0 && self.flushes.is_empty() && self.unwritten.len() < BATCH && !receiver.is_closed() {
@@ -128,6 +168,24 @@ impl Batch {
             self.take_waiting(receiver);
         }
         true
+    }
+
+    /// Those who were just answered are often about to come again, and whoever misses this commit waits for it and for
+    /// its own: while they come, one after the other, they join it. Who is alone waits for nobody.
+    fn take_siblings(&mut self, before: usize, receiver: &mut mpsc::Receiver<Message>) {
+        let Some((answered, at, took)) = self.answered.take() else { return };
+        let until = at + took;
+        while (1..before + answered).contains(&self.waited_for)
+            && self.unwritten.len() < BATCH
+            && Instant::now() < until
+        {
+            let had = self.waited_for;
+            std::thread::sleep(SIBLING);
+            self.take_waiting(receiver);
+            if self.waited_for == had {
+                return;
+            }
+        }
     }
 
     fn take_waiting(&mut self, receiver: &mut mpsc::Receiver<Message>) {
@@ -164,8 +222,11 @@ impl Batch {
     }
 
     fn commit(&mut self, connection: &mut Connection, rules: &Rules) -> rusqlite::Result<()> {
+        let began = Instant::now();
         match write_all(connection, &self.unwritten, rules) {
             Ok(verdicts) => {
+                let now = Instant::now();
+                self.answered = (self.waited_for > 0).then(|| (self.waited_for, now, now - began));
                 for (write, verdict) in self.unwritten.drain(..).zip(verdicts) {
                     drop(write.room);
                     if let Some(written) = write.written {

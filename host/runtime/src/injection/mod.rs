@@ -60,7 +60,8 @@ pub(crate) async fn inject(
     trail.facts.repairs = u32::try_from(metadata.repairs.len()).unwrap_or(u32::MAX);
     trail.facts.shown = Some(shown(&ending.data, &metadata));
     if let Some(args) = ending.keep.take() {
-        trail.kept = Some(Box::new(Kept { args, data: ending.data.clone() }));
+        let bytes = args.len() + crate::result::truncate::size(&ending.data);
+        trail.kept = Some(Box::new(Kept { args, data: ending.data.clone(), bytes }));
     }
     let approved = trail.facts.approver.is_some() && ending.error.is_none();
     if approved && trail.facts.risk_level.as_deref() == Some("high") {

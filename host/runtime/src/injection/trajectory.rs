@@ -49,7 +49,7 @@ fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<
     for (seq, record) in journal::outcomes(records) {
         let (session, caller, time_ms) = (&*record.session, &*record.caller.id, record.time_ms as i64);
         call.execute((session, caller, seq))?;
-        if let Some(Kept { args, data }) = record.kept.as_deref() {
+        if let Some(Kept { args, data, .. }) = record.kept.as_deref() {
             kept.execute((seq, time_ms, &**args, data.to_string()))?;
         }
         if let Some(tape) = record.tape.as_ref().and_then(|tape| tape.encoded()) {
@@ -171,9 +171,10 @@ pub(crate) fn calls(
     let mut calls = Vec::new();
     for row in rows {
         let (body, args, data) = row?;
-        let kept = args
-            .zip(data)
-            .and_then(|(args, data)| Some(Kept { args: args.into(), data: serde_json::from_str(&data).ok()? }));
+        let kept = args.zip(data).and_then(|(args, data)| {
+            let bytes = args.len() + data.len();
+            Some(Kept { args: args.into(), data: serde_json::from_str(&data).ok()?, bytes })
+        });
         calls.extend(serde_json::from_str::<Record>(&body).ok().map(|record| (record, kept)));
     }
     calls.reverse();

@@ -9,6 +9,7 @@ pub mod component;
 pub mod describe;
 mod engine;
 mod entry;
+mod execution;
 mod failure;
 mod fixed;
 pub(crate) mod health;
@@ -25,12 +26,10 @@ mod slots;
 pub mod values;
 mod worker;
 
-use crate::adapter::health::Attempt;
 use crate::adapter::{Adapter, Other};
 use crate::call::{Call, Caller, Digest, Fixed, Parent};
 use crate::cancel::Cancel;
 use crate::config::{Ceiling, Config};
-use crate::envelope::Usage;
 use crate::error::{Error, Kind, Step};
 use crate::map::Map;
 use crate::permission::Grant;
@@ -38,10 +37,10 @@ use crate::profile::Profile;
 use crate::registry::Tool;
 use crate::registry::manifest::LimitsManifest;
 use crate::registry::running::{Backend, Retry};
-use crate::tape::{Recorded, Tape};
+use crate::tape::Tape;
 use crate::trail::Trail;
 use crate::validation::Args;
-use attempt::{Bound, Reach, Task, Tried};
+use attempt::{Bound, Reach, Task};
 use bindings::hermes::tool::types as wit;
 pub use bindings::hermes::tool::types::{Content, ErrorKind, Output};
 pub use built_in::answer;
@@ -67,6 +66,8 @@ use capability::wasi::Wasi;
 use compile::Compiler;
 pub use engine::settings;
 use entry::Entry;
+pub use execution::Execution;
+use execution::NOT_RUN;
 pub use helper::{helper_main, is_helper, is_in_sandbox};
 use install::Cache;
 use limits::{Limits, Meter};
@@ -140,27 +141,6 @@ pub(crate) struct State {
     reported: (u64, Option<u64>),
     cancel: Option<Cancel>,
 }
-
-/// What came of running a call.
-pub struct Execution {
-    /// What the component returned, or why it did not.
-    pub outcome: Result<Output, Error>,
-    /// What was produced before a failure.
-    pub partial: Option<Output>,
-    /// What all attempts used up.
-    pub usage: Usage,
-    /// What it logged and printed.
-    pub log: Vec<String>,
-    /// How often it was tried.
-    pub attempts: u32,
-    /// What is needed to run the last attempt again, or why it cannot be.
-    pub(crate) tape: Result<Box<Recorded>, &'static str>,
-    /// How each attempt ended for its backend.
-    pub(crate) answers: Vec<(Digest, Attempt)>,
-}
-
-/// Why nothing of a call was recorded.
-const NOT_RUN: &str = "no component ran";
 
 /// What the sandbox has to know besides grant and arguments.
 pub struct Run<'a> {
@@ -275,37 +255,6 @@ fn bound(times: &Times, retry: Option<&Retry>, number: u32, end: Instant) -> Bou
     match at < end && !last {
         true => Bound { at, kind: Kind::AttemptTimeout, time: times.attempt },
         false => Bound { at: at.min(end), kind: Kind::Timeout, time: times.call },
-    }
-}
-
-impl Execution {
-    fn refused(error: Error) -> Execution {
-        let usage = Usage::default();
-        let (log, answers, tape) = (Vec::new(), Vec::new(), Err(NOT_RUN));
-        Execution { outcome: Err(error), partial: None, usage, log, attempts: 0, answers, tape }
-    }
-
-    fn note_answer(&mut self, backend: &Backend, took: Duration) {
-        let error = self.outcome.as_ref().err();
-        let answered = retry::answered(error.map(|error| error.kind));
-        let message = error.map(|error| error.message.clone()).unwrap_or_default();
-        self.answers.push((backend.digest, Attempt { answered, took, message }));
-    }
-
-    fn first(tried: Tried) -> Execution {
-        let Tried { outcome, partial, mut usage, log, sent: _, tape } = tried;
-        usage.attempts = 1;
-        Execution { outcome, partial, usage, log, attempts: 1, answers: Vec::new(), tape }
-    }
-
-    fn again(&mut self, number: u32, tried: Tried) -> &mut Execution {
-        self.log.push(format!("attempt {number}"));
-        self.log.extend(tried.log);
-        self.usage.add(&tried.usage);
-        self.usage.attempts = number;
-        (self.outcome, self.partial, self.attempts) = (tried.outcome, tried.partial, number);
-        self.tape = tried.tape;
-        self
     }
 }
 

@@ -14,8 +14,8 @@ use crate::sandbox::bindings::hermes::tool::files::{
 use cap_std::fs::{FileType, FileTypeExt, Metadata};
 pub(crate) use place::{Roots, Virtual};
 use std::fs::File;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::time::{Duration, UNIX_EPOCH};
 use wasmtime::component::Resource;
 
@@ -47,9 +47,6 @@ pub(crate) struct Files {
     over: Arc<AtomicBool>,
 }
 
-/// What no work has yet is never over.
-static NEVER: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
-
 /// Tells a thread that works on files that its call is over.
 struct OverOnDrop(Arc<AtomicBool>);
 
@@ -61,7 +58,7 @@ impl Drop for OverOnDrop {
 
 impl Files {
     pub(crate) fn new(roots: Arc<Roots>, writable: bool) -> Files {
-        Files { roots, writable, over: NEVER.clone() }
+        Files { roots, writable, over: Arc::default() }
     }
 
     /// Runs what may block on a thread that may. Dropping the future leaves the thread to end on its own, counted.
