@@ -18,8 +18,6 @@ const RETRY_EVERY: Duration = Duration::from_millis(250);
 const GATHER: Duration = Duration::from_millis(12);
 /// How often it is looked whether somebody waits now.
 const GATHER_STEP: Duration = Duration::from_micros(500);
-/// How long it is waited for the next of those who are about to come again.
-const SIBLING: Duration = Duration::from_micros(100);
 /// Records of one transaction at most, so that no process keeps the others waiting.
 const BATCH: usize = 1024;
 
@@ -140,23 +138,18 @@ struct Batch {
     unwritten: Vec<Write>,
     waited_for: usize,
     flushes: Vec<oneshot::Sender<bool>>,
-    /// How many were answered last, and when, and how long that commit took.
-    answered: Option<(usize, Instant, Duration)>,
 }
 
 impl Batch {
     /// Takes what has arrived, waiting for the first message if there is nothing left to write. `false` at the end.
     fn take(&mut self, receiver: &mut mpsc::Receiver<Message>) -> bool {
-        self.take_waiting(receiver);
-        let before = self.waited_for;
-        if self.unwritten.is_empty() && self.flushes.is_empty() {
+        if self.unwritten.is_empty() {
             match receiver.blocking_recv() {
                 Some(message) => self.put(message),
                 None => return false,
             }
-            self.take_waiting(receiver);
         }
-        self.take_siblings(before, receiver);
+        self.take_waiting(receiver);
         // Nobody waits for records of the first class, so a few more may join them: fewer commits, fewer wake-ups.
         let joins = Instant::now() + GATHER;
         while self.waited_for == 0 && self.flushes.is_empty() && self.unwritten.len() < BATCH && !receiver.is_closed() {
@@ -168,24 +161,6 @@ impl Batch {
             self.take_waiting(receiver);
         }
         true
-    }
-
-    /// Those who were just answered are often about to come again, and whoever misses this commit waits for it and for
-    /// its own: while they come, one after the other, they join it. Who is alone waits for nobody.
-    fn take_siblings(&mut self, before: usize, receiver: &mut mpsc::Receiver<Message>) {
-        let Some((answered, at, took)) = self.answered.take() else { return };
-        let until = at + took;
-        while (1..before + answered).contains(&self.waited_for)
-            && self.unwritten.len() < BATCH
-            && Instant::now() < until
-        {
-            let had = self.waited_for;
-            std::thread::sleep(SIBLING);
-            self.take_waiting(receiver);
-            if self.waited_for == had {
-                return;
-            }
-        }
     }
 
     fn take_waiting(&mut self, receiver: &mut mpsc::Receiver<Message>) {
@@ -222,11 +197,8 @@ impl Batch {
     }
 
     fn commit(&mut self, connection: &mut Connection, rules: &Rules) -> rusqlite::Result<()> {
-        let began = Instant::now();
         match write_all(connection, &self.unwritten, rules) {
             Ok(verdicts) => {
-                let now = Instant::now();
-                self.answered = (self.waited_for > 0).then(|| (self.waited_for, now, now - began));
                 for (write, verdict) in self.unwritten.drain(..).zip(verdicts) {
                     drop(write.room);
                     if let Some(written) = write.written {
