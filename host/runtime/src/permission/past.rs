@@ -219,7 +219,7 @@ fn write(connection: &Connection, caller: &str, past: &Past) -> rusqlite::Result
 
 /// Adds records to the pasts of their callers, each of which is read and written once.
 pub(crate) fn apply(connection: &Connection, records: &[Numbered<'_>]) -> rusqlite::Result<()> {
-    let mut pasts: BTreeMap<&str, Past> = BTreeMap::default();
+    let mut pasts: BTreeMap<&str, Past> = BTreeMap::new();
     for (_, written) in records {
         let Some(caller) = whose(written) else { continue };
         let past = match pasts.entry(caller) {

@@ -410,7 +410,7 @@ fn representatives<'a>(statement: &Statement, tools: &[&'a Arc<Tool>]) -> Vec<&'
     if statement.reads.arguments.is_empty() {
         return tools.first().map(|tool| &***tool).into_iter().collect();
     }
-    let mut chosen: BTreeMap<Vec<Option<Argument>>, &Tool> = BTreeMap::default();
+    let mut chosen: BTreeMap<Vec<Option<Argument>>, &Tool> = BTreeMap::new();
     for tool in tools {
         let arguments = schema::arguments(tool);
         let look = statement.reads.arguments.iter().map(|name| arguments.get(name).copied()).collect();
